@@ -1,7 +1,7 @@
 /**
  * `npm run crash -- --rounds 200`: kills a database process with -9 again and again and checks
  * what it left behind; `npm run crash -- queue-workers` does so with pull workers and their queue
- * server. `npm run crash -- --help` lists the options.
+ * server, and `npm run crash -- flows` with steps, waits and children. `npm run crash -- --help` lists the options.
  */
 import { readOptions, refuse } from './options.mjs';
 import { prepare, say } from './prepare.mjs';
@@ -9,18 +9,19 @@ import { prepare, say } from './prepare.mjs';
 const campaigns = {
   database: '../packages/engine/crash/campaign.mjs',
   'queue-workers': '../packages/queue/crash/campaign.mjs',
+  flows: '../packages/queue/crash/flows.mjs',
 };
 const { values, positionals } = readOptions({
   name: 'crash',
-  use: '[database|queue-workers] [options]',
+  use: '[database|queue-workers|flows] [options]',
   about: `Kills processes with -9 while they work, and checks that nothing acknowledged is lost: a database,
-or pull workers with their queue server.`,
+pull workers with their queue server, or workers that run flows.`,
   allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '50', help: 'Number of kills' },
     seed: { type: 'string', help: 'Repeat the run with this seed (default: random)' },
     directory: { type: 'string', help: 'Where to work; what is left there stays' },
-    store: { type: 'string', default: 'embedded', help: 'For queue-workers: embedded or postgres' },
+    store: { type: 'string', default: 'embedded', help: 'Of the queue: embedded or postgres' },
     quiet: { type: 'boolean', default: false, help: 'Print the result only' },
     'no-build': { type: 'boolean', default: false, help: 'Use the build as it is' },
   },
@@ -29,12 +30,12 @@ const rounds = Number(values.rounds);
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const [name = 'database', ...rest] = positionals;
 const program = Object.hasOwn(campaigns, name) && rest.length === 0 ? campaigns[name] : undefined;
-const stores = name === 'queue-workers' ? ['embedded', 'postgres'] : ['embedded'];
+const stores = name === 'database' ? ['embedded'] : ['embedded', 'postgres'];
 const isKnown = program !== undefined && stores.includes(values.store);
 if (!isKnown || !Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
   refuse(
     'crash',
-    'Give database or queue-workers, at least one round, a whole number as seed, and a store that it has.',
+    'Give database, queue-workers or flows, at least one round, a whole number as seed, and a store that it has.',
   );
 }
 if (!values['no-build']) prepare();

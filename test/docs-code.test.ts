@@ -205,6 +205,10 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
   'docs/how-to/answer-agents-from-your-phone.md Answer without a person': [takeDaemon],
   'docs/how-to/add-your-own-cli.md ': [takeDaemon],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
+  'docs/how-to/prepare-worktrees.md ': [
+    (text) => takeDaemon(`repos: [{path: /x, worktree: ${JSON.stringify(parse(text).worktree)}}]`),
+  ],
+  'docs/how-to/prepare-worktrees.md Rules in the settings': [takeDaemon],
   'docs/how-to/spread-agents-over-machines.md Create the queue': [takeQueueConfig],
   'docs/how-to/spread-agents-over-machines.md Configure each daemon': [takeDaemon],
   'docs/how-to/run-pipelines.md Pipelines': [

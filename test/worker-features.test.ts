@@ -212,6 +212,39 @@ test('worker: runs the handlers of a file in threads, and a crash fails its task
   expect(errors).toEqual([]);
 });
 
+test('worker: handlers in threads have steps, and a suspended one frees its thread', async () => {
+  const name = await fresh({ maxAttempts: 2 });
+  const file = join(directory, 'steps.mjs');
+  writeFileSync(
+    file,
+    `export default {
+      a: async ({ payload, step }) => {
+        if (payload !== 'flow') return payload;
+        let runs = 0;
+        const one = await step.run('one', ({ attempt }) => ({ attempt, runs: ++runs }));
+        const first = await Promise.race([step.sleep('long', '1 hour'), step.run('fast', () => 'fast')]);
+        const caught = await step.run('bad', () => { throw new TypeError('no'); }, { attempts: 1 }).catch((error) => [error.name, error.errorType]);
+        const child = await step.submit('child', '${name}', 'a', 7);
+        const answer = await step.signal('go');
+        return { one, first, caught, child, answer };
+      },
+    };`,
+  );
+  const errors: unknown[] = [];
+  work({ queue: name, threads: 1 }, pathToFileURL(file), errors);
+  const { id } = await queue.submit(name, 'a', 'flow');
+  await expect.poll(async () => (await queue.get(id)).waitingFor, soon).toBe('signal');
+  await queue.signal(id, 'go', 'yes');
+  expect((await queue.submitAndWait(name, 'a', 'flow', { id })).result).toEqual({
+    one: { attempt: 1, runs: 1 },
+    first: 'fast',
+    caught: ['StepFailed', 'TypeError'],
+    child: 7,
+    answer: 'yes',
+  });
+  expect(errors).toEqual([]);
+});
+
 test('worker: ends an attempt that takes longer than `timeoutMs` of the definition', async () => {
   const slow = defineTasks({ a: { queue: 'slow', timeoutMs: 50 } });
   const own = await openQueue({ data: join(directory, 'slow') }, slow);

@@ -46,6 +46,10 @@ export const exceptions: readonly Exception[] = [
     because: 'packages/queue/test/worker-crash.test.ts runs this script for 5 rounds',
   },
   {
+    command: 'npm run crash -- flows --store postgres --rounds 5',
+    because: 'packages/queue/test/worker-crash.test.ts runs this script for 5 rounds',
+  },
+  {
     command: 'npm run crash -- --rounds 20',
     instead: 'npm run crash -- --rounds 1',
     because: 'packages/engine/test/crash.test.ts runs this script for 20 rounds',

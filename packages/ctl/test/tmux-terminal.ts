@@ -42,6 +42,11 @@ export class TmuxTerminal {
     return this.#tmux('capture-pane', '-p');
   }
 
+  /** The screen with its colours. */
+  colours(): string {
+    return this.#tmux('capture-pane', '-p', '-e');
+  }
+
   lines(): string[] {
     return this.screen().split('\n').slice(0, -1);
   }

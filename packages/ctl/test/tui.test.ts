@@ -120,7 +120,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
       ['4', /INSTALLED +TIER/, 'e enable/disable'],
       ['5', /All time/, 'R refresh'],
       ['6', /SEVERITY +NOTIFICATION/, 'Enter mark read'],
-      ['1', /> \S*ada/, 'a attach  i send input  x stop'],
+      ['1', /> \S*ada/, 'n new'],
     ] as const) {
       terminal.press(key);
       await shows(text);
@@ -128,7 +128,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
       expect(lines).toHaveLength(size.rows);
       expect(lines[0]).toContain('1 Fleet 2  2 Questions 1  3 Queues 1');
       expect(lines.at(-2)).toContain(keys);
-      expect(lines.at(-2)).toContain('q quit');
+      expect(lines.at(-2)).toContain('? help');
     }
     terminal.press('q');
     await shows('exit code 0');
@@ -142,6 +142,80 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     server.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting] } });
     server.emit('session.changed');
     await shows(/> \S*eve.* waiting_for_input/);
+  });
+
+  test('the fleet: preview, filter, help, and a key for everything an agent can do', async () => {
+    const many = Array.from({ length: 30 }, (_, at) => session(`agent-${at}`));
+    const ada = session('ada', { driver: 'tmux', status: 'waiting_for_input' });
+    const { routes } = server;
+    routes.set('GET /api/v1/sessions', { body: { sessions: [ada, ...many] } });
+    const red = '\u001B[31mred\u001B[39m \u001B]0;title\u0007';
+    routes.set('GET /api/v1/sessions/ada/screen', { body: { lines: ['first', red] } });
+    const log = { body: { lines: ['what it printed'], next: 1 } };
+    for (const { id } of [ada, ...many]) routes.set(`GET /api/v1/sessions/${id}/output`, log);
+    const diff = { body: contractExample('SessionDiff') };
+    routes.set('GET /api/v1/sessions/ada/diff', diff);
+    routes.set('POST /api/v1/sessions/ada:merge', { body: contractExample('SessionMerge') });
+    routes.set('POST /api/v1/sessions/ada:serve', { body: contractExample('SessionServer') });
+    routes.set('POST /api/v1/sessions/ada:send', { body: ada });
+    routes.set('POST /api/v1/sessions/ada:stop', { body: { ...ada, status: 'done' } });
+    routes.set('POST /api/v1/spawn', { status: 201, body: session('eve') });
+    open();
+    // The list is on the left, the screen in colour on the right, and nothing else of it passes.
+    await shows(/^ {2}NAME +STATUS +│ screen · claude/m);
+    await shows(/^> ada +waiting_for_input +│ first$/m);
+    await shows(/│ red/);
+    expect(terminal.colours()).toMatch(/\u001B\[31mred/);
+    expect(terminal.screen()).not.toContain('title\u0007');
+    terminal.press('d');
+    await shows(/│ diff --git/);
+    terminal.press('l');
+    await shows(/│ what it printed/);
+    terminal.press('Escape');
+    await shows(/│ red/);
+    terminal.press('a');
+    await shows('[1] Allow once');
+    terminal.press('1');
+    await shows('Answered.');
+    expect(sent('POST /api/v1/questions/q1:answer')).toBe('{"option_id":"once"}');
+    for (const [key, prompt, typed, done, line, body] of [
+      [
+        's',
+        'Send to the agent:',
+        'go on',
+        'received it',
+        'POST /api/v1/sessions/ada:send',
+        'go on',
+      ],
+      ['n', 'Prompt of the new agent:', 'fix it', 'Started eve', 'POST /api/v1/spawn', 'fix it'],
+    ] as const) {
+      terminal.press(key);
+      await shows(prompt);
+      terminal.type(typed);
+      terminal.press('Enter');
+      await shows(done);
+      expect(sent(line)).toContain(body);
+    }
+    terminal.press('m');
+    await shows('into its base? [y/N]');
+    terminal.press('y');
+    await shows(/Merged \S+ into main/);
+    terminal.press('v');
+    await shows('Served at http://127.0.0.1:');
+    terminal.press('k');
+    await shows('Stop this agent? [y/N]');
+    terminal.press('y');
+    await shows('ada is done.');
+    terminal.press('/');
+    terminal.type('agent-29');
+    await shows(/^ {2}NAME +STATUS +│ logs/m);
+    await shows(/^> agent-29 +working +│ what it printed/m);
+    expect(terminal.screen()).not.toContain('agent-28');
+    terminal.press('Enter');
+    terminal.press('?');
+    await shows(/^ {2}m +merge$/m);
+    terminal.press('?');
+    await shows(/│ what it printed/);
   });
 
   test('disables and enables a backend', async () => {

@@ -116,6 +116,8 @@ function sessionRequests(id: string): Record<string, ApiRequest> {
     waitForSession: { method: 'POST', path: `${path}:wait`, body: { timeout_ms: 1 } },
     getSessionSummary: { path: `${path}/summary` },
     restartSession: { method: 'POST', path: `${path}:restart` },
+    serveSession: { method: 'POST', path: `${path}:serve` },
+    getSessionScreen: { path: `${path}/screen` },
     getSessionDiff: { path: `${path}/diff?base=main` },
     ...Object.fromEntries(
       Object.entries(workbenchVerbs).map(([operation, verb]) => [
@@ -218,6 +220,8 @@ const answers: Record<string, number> = {
   rebaseSession: 409,
   spawnSession: 201,
   sendToSession: 409,
+  serveSession: 409,
+  getSessionScreen: 409,
   answerQuestion: 409,
   createQuestion: 409,
   createPipeline: 201,
@@ -546,6 +550,8 @@ describe('every operation that is served', () => {
 
     const slow = await open.api.send(spawnWith({ driver: 'tmux' }));
     const path = `/api/v1/sessions/${slow.json.id}`;
+    await refuse('serveSession', 'SESSION_STATE', good['serveSession']!);
+    await refuse('getSessionScreen', 'SESSION_STATE', good['getSessionScreen']!);
     await refuse('restartSession', 'SESSION_STATE', { method: 'POST', path: `${path}:restart` });
     await open.api.ok('PATCH', '/api/v1/backends/claude', { enabled: false });
     await refuse('restartSession', 'BACKEND_NOT_ELIGIBLE', good['restartSession']!);

@@ -111,6 +111,8 @@ describe.skipIf(noTmux).concurrent(`own command lines in tmux${noTmux ?? ''}`, (
     expect(idle.backend_session_id).toMatch(/^\d+$/);
     const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
     expect(lines).toContain('you said no');
+    const screen = await api.ok('GET', `/api/v1/sessions/${id}/screen`);
+    expect(screen.lines.at(-1)).toMatch(/^mycli> ?$/);
     await expectSpend(daemon, idle);
 
     await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'key one' });

@@ -114,6 +114,29 @@ describe('dead letters', () => {
       expect((await rig.stores.stats('mail.send')).dlq_depth).toBe(50);
     }));
 
+  test('task page: submit again with changes, and purge it', async () => {
+    const { stores } = rig;
+    await stores.queue('PUT', '/v1/admin/queues/one.dead/config', {
+      callback: { protocol: 'pull' },
+    });
+    const payload = btoa('{"to":"ada"}');
+    const task = { handler_ref: 'greet', payload, payload_content_type: 'application/json' };
+    const { id } = await stores.queue('POST', '/v1/queues/one.dead/tasks', task);
+    await stores.queue('POST', `/v1/tasks/${id}:cancel`, {});
+    await rig.on(`/tasks/${id}`, async (page) => {
+      await page.getByRole('button', { name: 'Submit again…' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Payload').first().fill('{"to":"bob"}');
+      await dialog.getByRole('button', { name: 'Submit', exact: true }).click();
+      await page.getByText('"bob"').waitFor();
+      await page.goBack();
+      await page.getByRole('button', { name: 'Purge task…' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Purge', exact: true }).click();
+      await page.getByText('Purged the task.').waitFor();
+    });
+    await expect(stores.queue('GET', `/v1/tasks/${id}`)).rejects.toThrow('TASK_NOT_FOUND');
+  });
+
   test('redrive: a group runs again after its handler was fixed', async () => {
     const { stores } = rig;
     stores.healthyHandlers.add('break.receipt');

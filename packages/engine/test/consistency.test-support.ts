@@ -68,7 +68,7 @@ class Inspection {
     const isReady = index.state === 'ready';
     for (const values of entries.values) {
       const row = prefixed(index.id, Buffer.concat([values, id]));
-      if (isReady) this.#want('index', row, '');
+      if (isReady) this.#want('index', row, entries.payload ? hex(entries.payload) : '');
       else this.#allow('index', row);
     }
     for (const values of entries.unique) {

@@ -91,3 +91,18 @@ export async function migrateUntil(directory: string, count: number): Promise<vo
   });
   await db.migrated();
 }
+
+/** 64 callers add to one number until the process is killed. Prints a line for each answer. */
+export async function addUntil(directory: string, count: number): Promise<void> {
+  const db = await Database.open(directory);
+  const counters = db.collection<{ n: number }>('counters');
+  let answers = 0;
+  const caller = async () => {
+    for (;;) {
+      await counters.upsert('one', { $inc: { n: 1 } });
+      writeSync(1, '+\n');
+      if (++answers === count) die();
+    }
+  };
+  await Promise.all(Array.from({ length: 64 }, caller));
+}

@@ -13,6 +13,7 @@ const postgresProgram = fileURLToPath(
   new URL('../test/postgres/programs/postgres.mjs', import.meta.url),
 );
 const workerProgram = fileURLToPath(new URL('worker.mjs', import.meta.url));
+export const flowProgram = fileURLToPath(new URL('flow-worker.mjs', import.meta.url));
 const producerProgram = fileURLToPath(new URL('producer.mjs', import.meta.url));
 
 export const token = 'token-of-the-campaign';
@@ -30,11 +31,17 @@ export async function startPostgres() {
     child.stdin.end();
     return ended;
   };
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { port } = JSON.parse(line);
-    return { url: `postgres://postgres:password@127.0.0.1:${port}/postgres`, remove };
-  }
-  throw new Error('PostgreSQL did not start');
+  const lines = createInterface({ input: child.stdout });
+  const next = async () => JSON.parse((await once(lines, 'line'))[0]);
+  const { port } = await next();
+  /** Ends it without a shutdown, and starts it again. */
+  const crash = async () => {
+    for (const word of ['crash', 'start']) {
+      child.stdin.write(`${word}\n`);
+      await next();
+    }
+  };
+  return { url: `postgres://postgres:password@127.0.0.1:${port}/postgres`, remove, crash };
 }
 
 /** Settings of the server; its port stays, so that workers find it again. */
@@ -69,9 +76,9 @@ export async function startQueueServer(file) {
   throw new Error(`The server did not start: ${server.errors()}`);
 }
 
-/** `onStart` is called for every task that it starts. */
-export function startWorkerProcess(url, name, onStart) {
-  const worker = start([workerProgram, url, token, name, String(leaseMs), String(maxRunMs)]);
+/** `onStart` is called for every task that it starts, or every step of a flow. */
+export function startWorkerProcess(url, name, onStart, program = workerProgram) {
+  const worker = start([program, url, token, name, String(leaseMs), String(maxRunMs)]);
   const lines = createInterface({ input: worker.child.stdout });
   lines.on('line', (line) => {
     // The last line of a killed process may be cut.

@@ -96,6 +96,25 @@ describe.each(['embedded', 'postgres'] as const)('callbacks over gRPC, %s store'
     expect(request.metadata['webhook-signature']).toMatch(/^v1,/);
   });
 
+  test('execute: carries the dependencies with their results, and suspends the task', async () => {
+    const json = Buffer.from('{"sent": true}');
+    execute = () => ({ result: json });
+    const queue = await newQueue({ keep_result: true });
+    const first = await submit(queue);
+    await ended(first);
+    let calls = 0;
+    execute = () => (++calls === 1 ? { suspend: { signals: ['go'] } } : { result: json });
+    const second = await submit(queue, { depends_on: [first] });
+    await expect.poll(async () => (await taskOf(second)).waiting_for, soon).toBe('signal');
+    const request = handler.received.find(({ task }) => task['id'] === second)!;
+    const [dependency] = request.call.request.dependencies as { result: Uint8Array }[];
+    expect(dependency).toMatchObject({ id: first, handler_ref: 'send', status: 'SUCCEEDED' });
+    expect(JSON.parse(Buffer.from(dependency!.result).toString())).toEqual({ sent: true });
+    const signal = { method: 'POST', path: `/v1/tasks/${second}/signals`, body: { name: 'go' } };
+    await server.as('root', signal);
+    expect(await ended(second)).toMatchObject({ status: 'SUCCEEDED', result: { sent: true } });
+  });
+
   test('execute: the result is kept with keep_result only', async () => {
     execute = () => ({ result: Buffer.from('{"sent": true}') });
     const small = await submit(await newQueue({ keep_result: true }));

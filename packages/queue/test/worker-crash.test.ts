@@ -16,8 +16,9 @@ const servers = [
 ] as const;
 const title = `%s: workers and %s killed ${rounds} times lose no task (seed ${seed})`;
 
-test.each(servers)(title, { timeout: 400_000 }, async (store) => {
-  const run = ['queue-workers', '--no-build', '--quiet', '--store', store];
+/** Runs a campaign as its command does. */
+async function crash(name: string, store: string): Promise<Record<string, number>> {
+  const run = [name, '--no-build', '--quiet', '--store', store];
   const args = [...run, '--rounds', rounds, '--seed', seed];
   const child = spawn(process.execPath, [script, ...args.map(String)], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -29,8 +30,20 @@ test.each(servers)(title, { timeout: 400_000 }, async (store) => {
   expect({ code, errors: code === 0 ? '' : said.errors }).toEqual({ code: 0, errors: '' });
   const report = JSON.parse(said.out) as Record<string, number>;
   expect(report).toMatchObject({ ok: true, seed, rounds });
+  return report;
+}
+
+test.each(servers)(title, { timeout: 400_000 }, async (store) => {
+  const report = await crash('queue-workers', store);
   expect(report['serverKills']! + report['workerKills']!).toBeGreaterThanOrEqual(rounds);
   expect(report['tasks']).toBeGreaterThan(100);
+});
+
+const flows = `%s: flows killed ${rounds} times lose no step, signal or child (seed ${seed})`;
+test.each(servers)(flows, { timeout: 400_000 }, async (store) => {
+  const { serverKills, workerKills, databaseKills, ...report } = await crash('flows', store);
+  expect(serverKills! + workerKills! + databaseKills!).toBeGreaterThanOrEqual(rounds);
+  expect(report['steps']).toBeGreaterThanOrEqual(2 * report['flows']!);
 });
 
 const start = (attempt: number, more: object = {}) => ({

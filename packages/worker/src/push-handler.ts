@@ -117,9 +117,11 @@ async function run(
       },
     });
     const result = await Promise.race([running, suspended]);
+    await steps?.save();
     return result === undefined ? new Response(null, { status: 204 }) : Response.json(result);
   } catch (error) {
     if (error instanceof Suspended) {
+      await steps?.save();
       return Response.json(error.suspend, { headers: { 'content-type': suspendType } });
     }
     return failure(failureOf(error));

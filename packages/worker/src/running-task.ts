@@ -1,4 +1,5 @@
 import { ApiError } from '@millrace/client';
+import type { QueueSchema } from '@millrace/contract/queue';
 import { LeaseLost, TaskCancelled } from './errors.js';
 import type { Progress } from './handlers.js';
 import type { TaskInfo } from './tasks.js';
@@ -9,6 +10,8 @@ export class RunningTask {
   readonly info: TaskInfo;
   #abort: AbortController | undefined;
   leaseEnd: number;
+  /** Takes the steps that are recorded when the task is settled. */
+  takeSteps: () => Pick<QueueSchema<'SettleItem'>, 'steps'> = () => ({});
   /** The queue said that the lease is gone, as after a cancel: it takes no result any more. */
   isLost = false;
 

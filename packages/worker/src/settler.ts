@@ -55,10 +55,12 @@ export class Settler {
       try {
         const items = left.map(({ item }) => item);
         const results = await this.transport.settle(this.queue, items);
-        for (const result of results) {
-          if ('error' in result) this.onError(itemError(result.error));
-        }
-        return;
+        left = left.flatMap((entry, i) => {
+          const result = results[i];
+          if (!result || !('error' in result)) return [];
+          this.onError(itemError(result.error));
+          return isRefused(result.error.code) ? [failed(entry, result.error)] : [];
+        });
       } catch (error) {
         const leastMs = errors.failed(error);
         if (codeOf(error) === 'FORBIDDEN' || codeOf(error) === 'INVALID_CLAIM') return;
@@ -68,6 +70,17 @@ export class Settler {
       }
     }
   }
+}
+
+/** Steps that can never be recorded fail the task for good. */
+function isRefused(code: string): boolean {
+  return code === 'TOO_MANY_STEPS' || code === 'STEP_TOO_LARGE';
+}
+
+function failed({ item, ...entry }: Entry, error: QueueSchema<'BatchItemError'>): Entry {
+  const { id, lease_token } = item;
+  const failure = { outcome: 'fail' as const, retry: false, error_type: error.code };
+  return { ...entry, item: { id, lease_token, ...failure, message: error.detail ?? error.title } };
 }
 
 /** With the members of the refusal, such as `code` and the `reason` of a lost lease. */

@@ -8,6 +8,15 @@ import {
   Suspended,
   TaskTimeout,
 } from './errors.js';
+import {
+  backoffMs,
+  childId,
+  isEnded,
+  maxChildren,
+  outcomeOf,
+  suspensionOf,
+  type Wait,
+} from './step-parts.js';
 import { submitRequest, type SubmitOptions } from './submit.js';
 import { definitionOf, type Backoff, type TaskInfo, type Tasks, type TaskTypes } from './tasks.js';
 import { codeOf, type QueueTransport, type SubmitRequest } from './transport.js';
@@ -112,13 +121,13 @@ export interface StepsOptions {
   onLost?: (error: unknown) => void;
 }
 
-interface Wait {
-  until?: number;
-  signal?: string;
-  tasks?: readonly string[];
+interface NewStep {
+  result?: unknown;
+  error?: QueueSchema<'StepError'>;
+  startedAt?: number;
+  consumes?: string[];
 }
 
-const maxChildren = 1_000;
 const defaultBackoff: Backoff = { kind: 'exponential', ms: 1_000, maxMs: 3_600_000 };
 
 /** The steps of one run of a handler. */
@@ -132,6 +141,11 @@ export class Steps implements Step<TaskTypes> {
   readonly #used = new Set<string>();
   readonly #waits: Wait[] = [];
   #suspend: (suspended: Suspended) => void = () => undefined;
+  /**
+   * Recorded with the next step or the next wait, which saves a commit. Those that another run may
+   * decide otherwise are recorded before a function of a step runs.
+   */
+  #unsaved: { step: QueueSchema<'StepInput'>; isFixed: boolean }[] = [];
   #active = 0;
   #unnamed = 0;
 
@@ -158,14 +172,16 @@ export class Steps implements Step<TaskTypes> {
     if (last && last.until > transport.now()) return this.#wait({ until: last.until });
     const idempotencyKey = `${task.id}:${name}`;
     const done = await this.#busy(async () => {
+      if (this.#unsaved.some(({ isFixed }) => !isFixed)) await this.save();
       const startedAt = transport.now();
+      let result: Result;
       try {
-        const result = await this.#call(fn, { attempt, idempotencyKey }, timeoutMs);
-        return { result: (await this.#record(name, { result, startedAt })) as Result };
+        result = await this.#call(fn, { attempt, idempotencyKey }, timeoutMs);
       } catch (error) {
         if (error instanceof LeaseLost || this.options.signal().aborted) throw error;
         return this.#failed(name, error, { attempt, maxAttempts, backoff, startedAt });
       }
+      return { result: (await this.#record(name, { result, startedAt })) as Result };
     });
     return 'until' in done ? this.#wait(done) : done.result;
   }
@@ -175,7 +191,7 @@ export class Steps implements Step<TaskTypes> {
     const until =
       (known?.result as { until: number } | undefined)?.until ??
       this.options.transport.now() + durationMs(duration);
-    if (!known) await this.#busy(() => this.#record(name, { result: { until } }));
+    if (!known) this.#note(name, { result: { until } });
     if (until > this.options.transport.now()) await this.#wait({ until });
   }
 
@@ -188,14 +204,14 @@ export class Steps implements Step<TaskTypes> {
     const at = this.#signals.findIndex((signal) => signal.name === name);
     if (at !== -1) {
       const [{ id, payload }] = this.#signals.splice(at, 1) as [QueueSchema<'Signal'>];
-      await this.#busy(() => this.#record(name, { result: { payload }, consumes: [id] }));
+      this.#note(name, { result: { payload }, consumes: [id] }, true);
       return (payload as Payload | null) ?? undefined;
     }
-    const until = timeout === undefined ? undefined : await this.#deadline(name, timeout);
+    const until = timeout === undefined ? undefined : this.#deadline(name, timeout);
     if (until === undefined || until > this.options.transport.now()) {
       return this.#wait({ signal: name, ...(until !== undefined && { until }) });
     }
-    await this.#busy(() => this.#record(name, { result: {} }));
+    this.#note(name, { result: {} });
     return undefined;
   }
 
@@ -264,14 +280,14 @@ export class Steps implements Step<TaskTypes> {
     const name = `${kind}~${++this.#unnamed}`;
     const known = await this.#claim(name);
     if (known) return known.result as Value;
-    return (await this.#busy(() => this.#record(name, { result: make() }))) as Value;
+    return this.#note(name, { result: make() }) as Value;
   }
 
-  async #deadline(name: string, timeout: Duration): Promise<number> {
+  #deadline(name: string, timeout: Duration): number {
     const known = this.#recorded.get(`${name}~until`);
     if (known) return known.result as number;
     const until = this.options.transport.now() + durationMs(timeout);
-    await this.#busy(() => this.#record(`${name}~until`, { result: until }));
+    this.#note(`${name}~until`, { result: until });
     return until;
   }
 
@@ -314,7 +330,7 @@ export class Steps implements Step<TaskTypes> {
     }
     const delayMs = Math.max(retryAfterMs ?? 0, backoffMs(backoff, attempt));
     const until = this.options.transport.now() + delayMs;
-    await this.#record(`${name}~${attempt}`, { result: { until }, error, startedAt });
+    this.#note(`${name}~${attempt}`, { result: { until }, error, startedAt });
     return { until };
   }
 
@@ -364,37 +380,54 @@ export class Steps implements Step<TaskTypes> {
     const failed = children.find((child) => child!.status === 'DEAD');
     if (failed) {
       const message = `The child task ${failed.id} of the step ${name} failed`;
-      await this.#busy(() => this.#record(name, { error: { type: 'CHILD_FAILED', message } }));
+      this.#note(name, { error: { type: 'CHILD_FAILED', message } });
       throw new StepFailed(message, 'CHILD_FAILED');
     }
     const results = children.map((child) => child!.result);
-    await this.#busy(() => this.#record(name, { result: isSingle ? results[0] : results }));
+    this.#note(name, { result: isSingle ? results[0] : results }, true);
     return results;
   }
 
   /** Records a step; returns its result as a later run gets it. */
-  async #record(
-    name: string,
-    step: {
-      result?: unknown;
-      error?: QueueSchema<'StepError'>;
-      startedAt?: number;
-      consumes?: string[];
-    },
-  ): Promise<unknown> {
+  async #record(name: string, step: NewStep): Promise<unknown> {
+    this.#note(name, step);
+    await this.save();
+    return this.#recorded.get(name)!.result ?? undefined;
+  }
+
+  /** Records a step with the next one, or with the next wait. */
+  #note(name: string, { startedAt, ...rest }: NewStep, isFixed = false): unknown {
+    const started = startedAt !== undefined && { started_at: new Date(startedAt).toISOString() };
+    const { result: given, error = null } = rest;
+    const result: unknown = given === undefined ? null : JSON.parse(JSON.stringify(given));
+    this.#unsaved.push({ step: { name, ...rest, ...started }, isFixed });
+    this.#recorded.set(name, { name, result, error, recorded_at: '' });
+    return result ?? undefined;
+  }
+
+  /** Records what is not recorded yet. */
+  async save(): Promise<void> {
     const { transport, task, leaseToken } = this.options;
-    const { startedAt, ...rest } = step;
-    const body = {
-      lease_token: leaseToken,
-      name,
-      ...rest,
-      ...(startedAt !== undefined && { started_at: new Date(startedAt).toISOString() }),
-    };
-    const request = { path: { id: task.id }, body };
-    const stored = await this.#held(() => transport.call('recordSteps', request));
-    const recorded = stored as QueueSchema<'Step'>;
-    this.#recorded.set(name, recorded);
-    return recorded.result ?? undefined;
+    const taken = this.#unsaved;
+    const steps = this.takeUnsaved();
+    if (steps.length === 0) return;
+    const request = { path: { id: task.id }, body: { lease_token: leaseToken, steps } };
+    try {
+      const stored = await this.#held(() => transport.call('recordSteps', request));
+      const list = (stored as { steps: QueueSchema<'Step'>[] }).steps;
+      for (const step of list) this.#recorded.set(step.name, step);
+    } catch (error) {
+      if (isRefused(error)) throw new PermanentError((error as Error).message, { cause: error });
+      this.#unsaved = [...taken, ...this.#unsaved];
+      throw error;
+    }
+  }
+
+  /** What is to be recorded when the task is settled. */
+  takeUnsaved(): QueueSchema<'StepInput'>[] {
+    const steps = this.#unsaved.map(({ step }) => step);
+    this.#unsaved = [];
+    return steps;
   }
 
   /** A call under the lease. */
@@ -408,14 +441,22 @@ export class Steps implements Step<TaskTypes> {
     }
   }
 
+  /** The task is not suspended until the returned function is called. */
+  hold(): () => void {
+    this.#active++;
+    return () => {
+      this.#active--;
+      this.#checkLater();
+    };
+  }
+
   /** While it runs, the task is not suspended. */
   async #busy<Result>(work: () => Promise<Result>): Promise<Result> {
-    this.#active++;
+    const release = this.hold();
     try {
       return await work();
     } finally {
-      this.#active--;
-      this.#checkLater();
+      release();
     }
   }
 
@@ -429,45 +470,18 @@ export class Steps implements Step<TaskTypes> {
   /** Not before the handler has gone on with what it got, which may start the next step. */
   #checkLater(): void {
     if (this.#waits.length === 0) return;
-    setTimeout(() => {
-      if (this.#active === 0) this.#suspend(new Suspended(suspensionOf(this.#waits)));
-    }, 0);
+    later(() => {
+      if (this.#active > 0) return;
+      this.#suspend(new Suspended(suspensionOf(this.#waits)));
+    });
   }
 }
 
-/** One wait of all open branches: the first event wakes the task. */
-function suspensionOf(waits: readonly Wait[]): QueueSchema<'Suspension'> {
-  const times = waits.flatMap(({ until }) => until ?? []);
-  const signals = [...new Set(waits.flatMap(({ signal }) => signal ?? []))];
-  const tasks = [...new Set(waits.flatMap((wait) => wait.tasks ?? []))].slice(0, maxChildren);
-  return {
-    ...(times.length > 0 && { until: new Date(Math.min(...times)).toISOString() }),
-    ...(signals.length > 0 && { signals }),
-    ...(tasks.length > 0 && { tasks }),
-    ...(waits.length === 1 && tasks.length > 1 && { mode: 'all' as const }),
-  };
-}
+/** `setTimeout` takes a millisecond, and Node has something faster. */
+const later: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
 
-function outcomeOf({ result, error }: QueueSchema<'Step'>): unknown {
-  if (error) throw new StepFailed(error.message, error.type);
-  return result ?? undefined;
-}
-
-function isEnded(status: string): boolean {
-  return status === 'SUCCEEDED' || status === 'DEAD';
-}
-
-function backoffMs({ kind, ms, maxMs = Infinity, jitter = 0 }: Backoff, attempt: number): number {
-  const whole = Math.min(maxMs, kind === 'fixed' ? ms : ms * 2 ** (attempt - 1));
-  return whole * (1 - jitter * Math.random());
-}
-
-const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-
-/** The same ULID in every run, so that a child is submitted once; another one after a redrive. */
-async function childId({ id, redriveCount }: TaskInfo, name: string): Promise<string> {
-  const text = new TextEncoder().encode(`${id} ${redriveCount} ${name}`);
-  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', text));
-  const random = Array.from({ length: 16 }, (_, i) => digits[hash[i]! % 32]);
-  return id.slice(0, 10) + random.join('');
+/** Steps that can never be recorded. */
+function isRefused(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === 'STEP_TOO_LARGE' || code === 'TOO_MANY_STEPS' || code === 'INVALID_TASK';
 }

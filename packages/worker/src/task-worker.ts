@@ -96,7 +96,12 @@ class LazySteps {
         signal: () => call.signal,
         onLost: (error) => task.lose(error),
       });
-      this.#steps.suspended.catch(this.#reject);
+      const steps = this.#steps;
+      task.takeSteps = () => {
+        const unsaved = steps.takeUnsaved();
+        return unsaved.length > 0 ? { steps: unsaved } : {};
+      };
+      steps.suspended.catch(this.#reject);
     }
     return this.#steps;
   }

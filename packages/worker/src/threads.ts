@@ -1,28 +1,60 @@
 import type * as workerThreads from 'node:worker_threads';
-import { PermanentError, RetryLater } from './errors.js';
+import { failureOf, PermanentError, RetryLater, StepFailed } from './errors.js';
 import type { HandlerCall, Progress } from './handlers.js';
+import type { StepContext, Steps } from './steps.js';
 
 /** What runs in a thread. Plain text, because a thread starts without a compiler. */
 const threadProgram = `
 const { parentPort, workerData } = require('node:worker_threads');
-const aborts = new Map();
+const runs = new Map();
 const handlers = import(workerData).then((module) => module.default);
 handlers.catch(() => undefined);
-parentPort.on('message', async ({ id, payload, task, abort }) => {
-  if (abort !== undefined) return aborts.get(id)?.abort(Object.assign(new Error(abort.message), abort));
-  const controller = new AbortController();
-  aborts.set(id, controller);
+const errorOf = (thrown) => {
+  const { name, message, stack, afterMs, errorType } = thrown instanceof Error ? thrown : new Error(String(thrown));
+  return { name, message, stack, afterMs, errorType };
+};
+const newError = (error) => Object.assign(new Error(error.message), error);
+const names = ['run', 'sleep', 'signal', 'submit', 'submitMany', 'agent', 'now', 'random', 'id'];
+/** Steps are recorded by the thread of the worker, which calls back for their functions. */
+const stepOf = (id, run) => Object.fromEntries(names.map((name) => [name, (...args) => new Promise((resolve, reject) => {
+  const call = ++run.calls;
+  run.waiting.set(call, { resolve, reject, fn: name === 'run' ? args[1] : undefined });
+  parentPort.postMessage({ id, step: { call, name, args: name === 'run' ? [args[0], args[2]] : args } });
+})]));
+async function callStep(id, run, { call, context }) {
+  let ended;
+  try {
+    ended = { result: await run.waiting.get(call).fn({ ...context, signal: run.abort.signal }) };
+  } catch (thrown) {
+    ended = { error: errorOf(thrown) };
+  }
+  parentPort.postMessage({ id, called: { call, ...ended } });
+}
+parentPort.on('message', async ({ id, payload, task, dependencies, abort, drop, stepped, called }) => {
+  const known = runs.get(id);
+  if (drop) return runs.delete(id);
+  if (abort !== undefined) return known?.abort.abort(newError(abort));
+  if (called !== undefined) return known && callStep(id, known, called);
+  if (stepped !== undefined) {
+    const { resolve, reject } = known?.waiting.get(stepped.call) ?? {};
+    if (stepped.error) reject?.(newError(stepped.error));
+    else resolve?.(stepped.result);
+    // By then the handler has begun its next step, if it has one.
+    return setImmediate(() => parentPort.postMessage({ id, continued: stepped.call }));
+  }
+  const run = { abort: new AbortController(), calls: 0, waiting: new Map() };
+  runs.set(id, run);
   const progress = async (report) => parentPort.postMessage({ id, progress: report });
   try {
     const handler = (await handlers)?.[task.handlerRef];
     if (!handler) throw Object.assign(new Error('There is no handler for ' + task.handlerRef), { name: 'PermanentError' });
-    const result = await handler({ payload, task, signal: controller.signal, progress });
+    const { signal } = run.abort;
+    const result = await handler({ payload, task, signal, progress, dependencies, step: stepOf(id, run) });
     parentPort.postMessage({ id, result: JSON.stringify(result) });
   } catch (thrown) {
-    const { name, message, stack, afterMs } = thrown instanceof Error ? thrown : new Error(String(thrown));
-    parentPort.postMessage({ id, error: { name, message, stack, afterMs } });
+    parentPort.postMessage({ id, error: errorOf(thrown) });
   } finally {
-    aborts.delete(id);
+    runs.delete(id);
   }
 });`;
 
@@ -31,6 +63,16 @@ interface ThreadError {
   message: string;
   stack?: string;
   afterMs?: number;
+  errorType?: string;
+}
+
+type StepName =
+  'run' | 'sleep' | 'signal' | 'submit' | 'submitMany' | 'agent' | 'now' | 'random' | 'id';
+
+interface Called {
+  call: number;
+  result?: unknown;
+  error?: ThreadError;
 }
 
 interface Answer {
@@ -38,6 +80,12 @@ interface Answer {
   result?: string;
   error?: ThreadError;
   progress?: Progress;
+  /** The handler begins a step. */
+  step?: { call: number; name: StepName; args: unknown[] };
+  /** What the function of a step returned. */
+  called?: Called;
+  /** The handler has continued after this step. */
+  continued?: number;
 }
 
 interface Job {
@@ -111,19 +159,34 @@ export class ThreadPool {
 
   #start(thread: workerThreads.Worker, { call, resolve, reject }: Job): void {
     const id = ++this.#jobs;
-    const { payload, task, signal, progress } = call;
+    const { payload, task, signal, progress, dependencies } = call;
+    const steps = new ThreadSteps(
+      call,
+      (message) => post({ id, ...message }),
+      () => {
+        end();
+        post({ id, drop: true });
+        this.#idle.push(thread);
+        this.#next();
+      },
+    );
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+    const post = (message: object) => thread.postMessage(message);
     const onAbort = () => {
       const { name, message } = signal.reason as Error;
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-      thread.postMessage({ id, abort: { name, message } });
+      post({ id, abort: { name, message } });
     };
     const end = () => {
       signal.removeEventListener('abort', onAbort);
       thread.off('message', onMessage).off('error', onError).off('exit', onExit);
     };
-    const onMessage = ({ id: of, result, error, progress: report }: Answer) => {
+    const onMessage = ({ id: of, result, error, progress: report, ...more }: Answer) => {
       if (of !== id) return;
+      const { step, called, continued } = more;
       if (report) return void progress(report);
+      if (step) return void steps.run(step);
+      if (called) return steps.called(called);
+      if (continued !== undefined) return steps.continued(continued);
       end();
       this.#idle.push(thread);
       if (error) reject(errorOf(error));
@@ -139,13 +202,87 @@ export class ThreadPool {
     };
     signal.addEventListener('abort', onAbort);
     thread.on('message', onMessage).on('error', onError).on('exit', onExit);
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-    thread.postMessage({ id, payload, task });
+    post({ id, payload, task, dependencies });
   }
 }
 
+/** Runs the steps of a handler that is in a thread; their functions run there. */
+class ThreadSteps {
+  readonly #calls = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #holds = new Map<number, () => void>();
+  #steps: Steps | undefined;
+
+  constructor(
+    private readonly call: HandlerCall<unknown>,
+    private readonly post: (message: object) => void,
+    private readonly onSuspended: () => void,
+  ) {}
+
+  get #all(): Steps {
+    if (!this.#steps) {
+      this.#steps = this.call.step as Steps;
+      this.#steps.suspended.catch(this.onSuspended);
+    }
+    return this.#steps;
+  }
+
+  async run({ call, name, args }: NonNullable<Answer['step']>): Promise<void> {
+    const steps = this.#all;
+    const stepped = await this.#result(steps, { call, name, args }).then(
+      (result) => ({ call, result }),
+      (thrown: unknown) => ({ call, error: threadError(thrown) }),
+    );
+    this.#holds.set(call, steps.hold());
+    this.post({ stepped });
+  }
+
+  #result(steps: Steps, { call, name, args }: NonNullable<Answer['step']>): Promise<unknown> {
+    if (name !== 'run') {
+      return (steps[name] as (...given: unknown[]) => Promise<unknown>).apply(steps, args);
+    }
+    const [step, options] = args as [string, object | undefined];
+    const fn = ({ attempt, idempotencyKey }: StepContext) => {
+      const waiting = withResolvers();
+      this.#calls.set(call, waiting);
+      this.post({ called: { call, context: { attempt, idempotencyKey } } });
+      return waiting.promise;
+    };
+    return steps.run(step, fn, options);
+  }
+
+  continued(call: number): void {
+    this.#holds.get(call)?.();
+    this.#holds.delete(call);
+  }
+
+  called({ call, result, error }: Called): void {
+    const waiting = this.#calls.get(call);
+    if (error) waiting?.reject(errorOf(error));
+    else waiting?.resolve(result);
+  }
+}
+
+interface PromiseWithResolvers<Value> {
+  promise: Promise<Value>;
+  resolve: (value: Value) => void;
+  reject: (error: unknown) => void;
+}
+
+function withResolvers(): PromiseWithResolvers<unknown> {
+  const parts = {} as PromiseWithResolvers<unknown>;
+  parts.promise = new Promise((resolve, reject) => Object.assign(parts, { resolve, reject }));
+  return parts;
+}
+
+function threadError(thrown: unknown): ThreadError {
+  const { errorType: kind, message, stack } = failureOf(thrown);
+  const errorType = thrown instanceof StepFailed ? thrown.errorType : kind;
+  return { name: (thrown as Error).name, message, stack, errorType };
+}
+
 /** The error of a thread: what it means is in its name, for classes are not shared. */
-function errorOf({ name, message, stack, afterMs }: ThreadError): Error {
+function errorOf({ name, message, stack, afterMs, errorType = '' }: ThreadError): Error {
+  if (name === 'StepFailed') return new StepFailed(message, errorType);
   if (name === 'RetryLater' && afterMs !== undefined) return new RetryLater({ afterMs, message });
   const error = name === 'PermanentError' ? new PermanentError(message) : new Error(message);
   if (name !== error.name) Object.defineProperty(error, 'name', { value: name });

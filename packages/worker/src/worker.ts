@@ -92,7 +92,7 @@ const drainedMs = 50;
 
 export interface RawCall {
   readonly claimed: ClaimedTask;
-  readonly task: Pick<RunningTask, 'info' | 'lose'>;
+  readonly task: Pick<RunningTask, 'info' | 'lose' | 'takeSteps'>;
   readonly signal: AbortSignal;
   readonly progress: (progress: Progress) => Promise<void>;
   /** Runs a handler within the middleware of the worker. */
@@ -404,11 +404,17 @@ class PullWorker implements Worker {
       const result = jsonOf(await this.#run(task));
       if (task.isLost) return this.#lost(task);
       this.#emit('succeeded', info, result);
-      return { ...lease, outcome: 'complete', ...(result !== undefined && { result }) };
+      return {
+        ...lease,
+        ...task.takeSteps(),
+        outcome: 'complete',
+        ...(result !== undefined && { result }),
+      };
     } catch (error) {
       if (task.isLost) return this.#lost(task);
-      if (error instanceof Suspended)
-        return { ...lease, outcome: 'suspend', suspend: error.suspend };
+      if (error instanceof Suspended) {
+        return { ...lease, ...task.takeSteps(), outcome: 'suspend', suspend: error.suspend };
+      }
       if (task.isAborted && !this.#stopping.signal.aborted && !(error instanceof TaskTimeout)) {
         return this.#lost(task);
       }

@@ -227,6 +227,6 @@ test('step: a callback reads its run, records steps and suspends by its answer',
   const answer = await handle(new Request('http://me/', { method: 'POST', headers, body: '' }));
   expect(answer.headers.get('content-type')).toBe('application/vnd.millrace.suspend+json');
   expect(await answer.json()).toEqual({ signals: ['go'] });
-  expect(steps).toMatchObject([{ name: 'one', result: 1 }]);
+  expect(steps).toMatchObject([{ steps: [{ name: 'one', result: 1 }] }]);
   expect(calls).toHaveLength(2);
 });

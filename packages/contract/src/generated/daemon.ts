@@ -534,6 +534,35 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/sessions/{id}/screen': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read the terminal of an agent
+     * @description What the terminal of an agent with the driver `tmux` shows now, with its colours. 409 for other
+     *     drivers and for an agent that has ended; `/output` has the text of every agent.
+     */
+    get: operations['getSessionScreen'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/sessions/{id}/diff': {
     parameters: {
       query?: never;
@@ -672,6 +701,36 @@ export interface paths {
      * @description Ends the agent's process (SIGTERM, then SIGKILL) and keeps the session and its worktree. A session that has already ended is returned unchanged.
      */
     post: operations['stopSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}:serve': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Serve a worktree
+     * @description Starts `serve` of the session's repository in its directory, with a free port in `PORT`, and
+     *     answers when the port takes connections, or after 20 seconds. A server that runs is returned
+     *     as it is. It ends with the session. 409 when the repository has no `serve`, or it ended at once.
+     */
+    post: operations['serveSession'];
     delete?: never;
     options?: never;
     head?: never;
@@ -2494,6 +2553,11 @@ export interface components {
       /** @description Whether the base contains it; `null` when unknown. */
       merged: boolean | null;
       /**
+       * @description Changed and new files that are not committed; null or absent when unknown, as in a
+       *     directory that the session shares with others after its end.
+       */
+      uncommitted?: number | null;
+      /**
        * Format: date-time
        * @description When it was last checked; `null` before the first check.
        */
@@ -2677,6 +2741,10 @@ export interface components {
        *     at rest as done.
        */
       merged_at?: string | null;
+      /** @description The server of its worktree that `:serve` started; null or absent: none. */
+      serve?: components['schemas']['SessionServer'] | null;
+      /** @description The queue task that it works on; absent for none. */
+      task?: components['schemas']['SessionTask'];
       /** @description What the agent says of itself, with the driver `acp`; else absent. */
       acp?: components['schemas']['AcpFacts'];
       /** @description The evidence for its status; `null` when there is none yet. */
@@ -2685,6 +2753,31 @@ export interface components {
       created_at: components['schemas']['Timestamp'];
       /** @description When it last changed. */
       updated_at: components['schemas']['Timestamp'];
+    };
+    /** @description The server of a session's worktree. */
+    SessionServer: {
+      /** @description Where it is reached on the daemon's machine. */
+      url: string;
+      /** @description Its port, which it finds in `PORT`. */
+      port: number;
+      /** @description Its process. */
+      pid: number;
+      /** @description The command that runs. */
+      command: string;
+    };
+    /** @description What a terminal shows. */
+    SessionScreen: {
+      /** @description Its lines from the top, without blank ones at the end, with SGR sequences for colours. */
+      lines: string[];
+    };
+    /** @description The attempt of a queue task that a session is. Sessions of one task are its attempts. */
+    SessionTask: {
+      /** @description The task. */
+      id: string;
+      /** @description Its queue. */
+      queue: string;
+      /** @description Which attempt it is, from 1. */
+      attempt: number;
     };
     /** @description Sessions, newest first. */
     SessionList: {
@@ -5177,6 +5270,40 @@ export interface operations {
       500: components['responses']['Internal'];
     };
   };
+  getSessionScreen: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The screen. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionScreen'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionState'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
   getSessionDiff: {
     parameters: {
       query?: {
@@ -5349,6 +5476,41 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
       409: components['responses']['SessionAmbiguous'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  serveSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The server. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionServer'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionState'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];

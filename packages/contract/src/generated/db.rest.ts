@@ -457,6 +457,11 @@ export interface components {
        * @enum {string}
        */
       metric?: 'cosine' | 'dot' | 'l2';
+      /**
+       * @description How a vector index stores numbers: `float32` in four bytes, `int8` in one. Empty: `float32`.
+       * @enum {string}
+       */
+      storage?: 'float32' | 'int8';
     };
     /** @description An index was created, or was there. */
     CreateIndexResponse: {
@@ -823,6 +828,8 @@ export interface components {
       dims?: number;
       /** @description How a vector index compares: `cosine`, `dot` or `l2`. */
       metric?: string;
+      /** @description `int8` for a vector index that stores a number in one byte. Left out: in four. */
+      storage?: string;
     };
     /** @description A record to insert. */
     InsertBody: {

@@ -2060,6 +2060,10 @@ export interface components {
        *     absent.
        */
       wakes_at?: components['schemas']['NullableTimestamp'];
+      /** @description Number of recorded steps, if there are any. */
+      step_count?: number;
+      /** @description Whether it has child tasks; absent if not. */
+      has_children?: boolean;
     };
     /** @description One attempt that has ended. What does not apply is null. */
     Attempt: {
@@ -3376,6 +3380,11 @@ export interface components {
       result?: unknown;
       /** @description What the task waits for, with `suspend`. */
       suspend?: components['schemas']['Suspension'];
+      /**
+       * @description Steps that are recorded in the same commit, with `complete` and `suspend`. If they cannot
+       *     be recorded, the task is not settled.
+       */
+      steps?: components['schemas']['StepInput'][];
     };
     /** @description The result of an item that was settled, or was before. */
     SettleItemDone: {

@@ -53,7 +53,7 @@ export function contextText(amount: number, state: Session['context_state']): Va
 export const sessions: List<Session> = {
   columns: [
     { title: 'ID', value: ({ id }) => ({ id }) },
-    { title: 'Name', value: ({ name }) => name },
+    { title: 'Name', value: ({ name, task }) => [name, attemptText(task)] },
     { title: 'Status', value: sessionStatus },
     { title: 'Duration', value: ({ status_since: since }) => ({ since, inSeconds: true }) },
     { title: 'Backend', value: ({ backend }) => backend },
@@ -67,6 +67,24 @@ export const sessions: List<Session> = {
   ],
   empty: 'No agents. Start one with `ctl agent spawn "PROMPT"`.',
 };
+
+/** ` (attempt 2)` for a queue task that was retried. */
+export function attemptText(task: Session['task']): string {
+  return task && task.attempt > 1 ? ` (attempt ${task.attempt})` : '';
+}
+
+/** One session for each queue task: its newest attempt. Sessions come newest first. */
+export function newestAttempts<Each extends Pick<Session, 'task'>>(
+  sessions: readonly Each[],
+): Each[] {
+  const seen = new Set<string>();
+  return sessions.filter(({ task }) => {
+    if (!task) return true;
+    const isNew = !seen.has(task.id);
+    seen.add(task.id);
+    return isNew;
+  });
+}
 
 /** Everything that the daemon knows about a session. */
 export function sessionFacts(session: Session): Facts {
@@ -93,6 +111,9 @@ export function sessionFacts(session: Session): Facts {
     ['parent', session.parent_id],
     ['pipeline', session.pipeline_id],
     ['job', session.job_id],
+    ['task', session.task ? `${session.task.id} of ${session.task.queue}` : null],
+    ['attempt', session.task ? String(session.task.attempt) : null],
+    ['serves', session.serve?.url ?? null],
     ['context', amount === null ? null : contextText(amount, state)],
     ['compact', session.force_compact === 'inherit' ? null : `forced: ${session.force_compact}`],
     ['process', text(session.pid)],
@@ -282,6 +303,11 @@ export const branches: List<Standing> = {
         behind !== null && behind > farBehind
           ? { text: String(behind), tone: 'warn' }
           : known(behind),
+    },
+    {
+      title: 'Dirty',
+      value: ({ uncommitted = null }) =>
+        uncommitted ? { text: String(uncommitted), tone: 'warn' } : known(uncommitted),
     },
     {
       title: 'Merged',

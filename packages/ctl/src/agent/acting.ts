@@ -39,6 +39,17 @@ export async function restartAgent(words: string, flags: DaemonFlags, tools: Too
   );
 }
 
+export async function serveAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
+  const { api, session } = await found(words, flags, tools);
+  const server = await api.call('serveSession', { path: { id: session.id } });
+  const { out, json } = tools.terminal;
+  out.write(
+    json
+      ? `${JSON.stringify(server, null, 2)}\n`
+      : `${printable(session.name)} is served at ${server.url} by \`${printable(server.command)}\`.\n`,
+  );
+}
+
 export async function removeAgent(
   words: string,
   flags: DaemonFlags & { yes?: boolean },

@@ -266,6 +266,17 @@ export const commands = (tools: Tools): Commands => ({
     run: async (words: string, flags: DaemonFlags) =>
       (await import('./acting.js')).restartAgent(words, flags, tools),
   },
+  serve: {
+    summary: "Start the server of an agent's worktree",
+    description:
+      'Run `serve` of the repository in the worktree of an agent, with a free port in $PORT, and ' +
+      'print its address. A server that already runs is shown. It ends with the agent.',
+    arguments: [agentArgument],
+    examples: [['ctl agent serve docs', 'look at its work in a browser']],
+    exitCodes: { 1: 'no such agent, nothing to serve, or the server ended at once' },
+    run: async (words: string, flags: DaemonFlags) =>
+      (await import('./acting.js')).serveAgent(words, flags, tools),
+  },
   remove: {
     alias: 'rm',
     summary: 'Remove an agent',

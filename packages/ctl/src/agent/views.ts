@@ -22,7 +22,11 @@ export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> 
   if (json) out.write(`${JSON.stringify({ sessions }, null, 2)}\n`);
   else if (status !== undefined && sessions.length === 0)
     out.write(`No agent has the status ${status}.\n`);
-  else out.write(listText(daemonLists.sessions, sessions, systemClock.now(), out));
+  else {
+    // Retries of a queue task are one row.
+    const rows = daemonLists.newestAttempts(sessions);
+    out.write(listText(daemonLists.sessions, rows, systemClock.now(), out));
+  }
 }
 
 export async function showAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {

@@ -11,6 +11,7 @@ interface CreateIndexFlags extends ConnectionFlags {
   vector?: boolean;
   dims?: string;
   metric?: 'cosine' | 'dot' | 'l2';
+  int8?: boolean;
   language?: string;
   weights?: string;
   where?: string;
@@ -143,6 +144,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
             'How vectors are compared (default: cosine)',
             { choices: ['cosine', 'dot', 'l2'] },
           ],
+          ['--int8', 'Store a number of a vector in one byte instead of four'],
           ['--no-wait', 'Return before it is built'],
         ],
         examples: [
@@ -167,6 +169,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
             kind: kindOf(flags),
             dims: wholeNumber(flags.dims, '--dims', 1),
             metric: flags.metric,
+            storage: flags.int8 ? ('int8' as const) : undefined,
             language: flags.language,
             weights: weightsOf(flags.weights),
             where: isJson

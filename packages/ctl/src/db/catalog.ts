@@ -129,8 +129,8 @@ function indexText(index: CollectionStatus['indexes'][number]): string {
 }
 
 function kindText(index: CollectionStatus['indexes'][number]): string {
-  const { collation, where, kind, language, dims } = index;
-  return [kind, language, dims, collation, where && 'partial'].filter(Boolean).join(' ');
+  const { collation, where, kind, language, dims, storage } = index;
+  return [kind, language, dims, storage, collation, where && 'partial'].filter(Boolean).join(' ');
 }
 
 export async function dropCollection(

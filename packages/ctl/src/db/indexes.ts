@@ -20,6 +20,7 @@ export interface CreateIndexParams {
   kind: 'search' | 'vector' | undefined;
   dims: number | undefined;
   metric: 'cosine' | 'dot' | 'l2' | undefined;
+  storage: 'int8' | undefined;
   language: string | undefined;
   weights: Record<string, number> | undefined;
   where: object | undefined;

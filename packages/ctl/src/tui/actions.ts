@@ -1,4 +1,8 @@
 import { Refusal } from '@millrace/kit/errors';
+import { spawnRequest } from '../agent/spawning.js';
+import { diffText } from '../agent/workbench.js';
+import type { Paint } from '../render/paint.js';
+import { printable, safeForScreen } from '../render/text.js';
 import type { DaemonApi } from '../daemon/api.js';
 import type { QueueApi } from '../queue/api.js';
 import type { LiveData, Parts } from './live-data.js';
@@ -7,6 +11,9 @@ export interface Servers {
   readonly daemon: DaemonApi;
   readonly queue: QueueApi;
 }
+
+/** What the right side of the fleet shows of the selected agent. */
+export type PreviewMode = 'screen' | 'logs' | 'diff';
 
 /** Everything that the screen can change. Each returns the message for the status line. */
 export class Actions {
@@ -64,6 +71,43 @@ export class Actions {
     const after = await this.servers.daemon.call('sendToSession', { path: { id }, body: { text } });
     this.live.read('sessions');
     return `${after.name} received it and is ${after.status}.`;
+  }
+
+  /** Lines of the selected agent: its terminal in colour, its log, or its changes. */
+  async preview(id: string, mode: PreviewMode, limit: number, paint: Paint): Promise<string[]> {
+    const { daemon } = this.servers;
+    const path = { id };
+    if (mode === 'diff') {
+      const text = diffText(await daemon.call('getSessionDiff', { path }), paint);
+      return text === '' ? ['No changes.'] : text.trimEnd().split('\n').slice(0, limit);
+    }
+    const session = this.#data.sessions?.find((each) => each.id === id);
+    if (mode === 'screen' && session?.driver === 'tmux' && session.pid !== null) {
+      const { lines } = await daemon.call('getSessionScreen', { path });
+      return lines.slice(-limit).map((line) => safeForScreen(line));
+    }
+    const { lines } = await daemon.call('getSessionOutput', { path, query: { limit } });
+    return lines.length === 0 ? ['No output yet.'] : lines.map((line) => printable(line));
+  }
+
+  async spawn(prompt: string): Promise<string> {
+    const session = await this.servers.daemon.call('spawnSession', {
+      body: spawnRequest(prompt, {}),
+    });
+    this.live.read('sessions');
+    return `Started ${session.name} on ${session.backend} in ${session.workdir}.`;
+  }
+
+  async merge(id: string): Promise<string> {
+    const merged = await this.servers.daemon.call('mergeSession', { path: { id }, body: {} });
+    this.live.read('sessions');
+    return `Merged ${merged.branch} into ${merged.base}.`;
+  }
+
+  async serve(id: string): Promise<string> {
+    const { url } = await this.servers.daemon.call('serveSession', { path: { id } });
+    this.live.read('sessions');
+    return `Served at ${url}`;
   }
 
   async stop(id: string): Promise<string> {

@@ -11,11 +11,12 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { plain, type Paint } from '../render/paint.js';
 import { cut, printable, widthOf } from '../render/text.js';
-import type { Actions } from './actions.js';
-import { keyHelp, keysOf, type Effect } from './commands.js';
+import type { Actions, PreviewMode } from './actions.js';
+import { helpLines, keyHelp, keysOf, type Effect } from './commands.js';
 import type { LiveData, Snapshot } from './live-data.js';
 import { promptKeys, stepOf, type Prompt } from './prompts.js';
-import { countOf, fitted, partOf, tabs, viewOf, type Tab, type View } from './views.js';
+import { Preview, usePreview } from './preview.js';
+import { countOf, filtered, fitted, partOf, tabs, viewOf, type Tab, type View } from './views.js';
 
 /** Why the screen was closed: to attach to an agent, or to quit. */
 export interface Closed {
@@ -40,7 +41,11 @@ export interface AppProps {
 
 export function App({ live, actions, paint, start, onClose }: AppProps): ReactNode {
   const { columns, rows } = useSize();
-  const snapshot = useSyncExternalStore(live.subscribe, live.snapshot);
+  const whole = useSyncExternalStore(live.subscribe, live.snapshot);
+  const [filter, setFilter] = useState('');
+  const [mode, setMode] = useState<PreviewMode>('screen');
+  const [hasHelp, setHasHelp] = useState(false);
+  const snapshot = filtered(whole, filter);
   const [state, setState] = useState(start);
   const [prompt, setPrompt, latestPrompt] = useLatest<Prompt>();
   const [top, setTop] = useState(0);
@@ -58,16 +63,29 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
   const apply = (effect: Effect): void => {
     if ('attach' in effect) close({ attach: effect.attach });
     else if ('prompt' in effect) setPrompt(effect.prompt);
+    else if ('preview' in effect) setMode(mode === effect.preview ? 'screen' : effect.preview);
     else perform(effect.run);
   };
 
   const { tab } = state;
-  const sheet = { columns: columns - 2, paint };
+  const isFleet = tab === 'Fleet';
+  // The preview takes the rest; at 80 columns a status still fits beside a name.
+  const listColumns = isFleet ? Math.max(34, Math.min(60, Math.floor(columns * 0.42))) : columns;
+  const sheet = { columns: listColumns - 2, paint };
   const view = viewOf(tab, snapshot, systemClock.now(), sheet);
   const selectedAt = selectionIn(view, state.selected[tab]);
   const layout = layoutOf(rows, tab);
   const maxTop = Math.max(0, (view?.rows.length ?? 0) - layout.list);
   const first = isScrolled(view) ? Math.min(top, maxTop) : windowStart(selectedAt, layout.list);
+
+  const current = isFleet ? view?.rows[selectedAt]?.id : undefined;
+  const previewHeight = layout.list;
+  const lines = usePreview(actions, {
+    id: current ?? undefined,
+    mode,
+    height: previewHeight,
+    paint,
+  });
 
   const move = (by: number): void => {
     if (isScrolled(view)) {
@@ -80,6 +98,7 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
   };
   const show = (next: Tab): void => {
     setTop(0);
+    setHasHelp(false);
     setState({ ...state, tab: next, message: '' });
   };
 
@@ -89,12 +108,17 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
     if (open) {
       const step = stepOf(open, input, key);
       setPrompt(step.prompt);
+      if (step.prompt?.kind === 'text') step.prompt.onChange?.(step.prompt.value);
       if (step.run) perform(step.run);
       return;
     }
     if (input === 'q') return close({});
     if (input === 'R') return live.readAll();
-    const by = movement(input, key, layout.list);
+    if (input === '?' || (hasHelp && key.escape)) return setHasHelp(!hasHelp);
+    if (key.escape) return setMode('screen');
+    if (isFleet && input === '/') return setPrompt(filterPrompt(filter, setFilter));
+    if (isFleet && input === 'n') return setPrompt(newAgentPrompt(actions));
+    const by = isFleet && input === 'k' ? undefined : movement(input, key, layout.list);
     if (by !== undefined) return move(by);
     const next = tabFor(input, key, tab);
     if (next) return show(next);
@@ -110,21 +134,71 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
 
   return (
     <Box flexDirection="column" width={columns} height={layout.height}>
-      <Tabs current={tab} snapshot={snapshot} columns={columns} />
-      <List
-        view={view}
-        error={snapshot.errors[partOf[tab]]}
-        first={first}
-        height={layout.list}
-        selectedAt={selectedAt}
-        columns={columns}
-        paint={paint}
-      />
+      <Tabs current={tab} snapshot={whole} columns={columns} />
+      {hasHelp ? (
+        <Help tab={tab} height={layout.list + 1} />
+      ) : (
+        <Box height={layout.list + 1}>
+          <Box width={listColumns}>
+            <List
+              view={view}
+              error={snapshot.errors[partOf[tab]]}
+              first={first}
+              height={layout.list}
+              selectedAt={selectedAt}
+              columns={listColumns}
+              paint={paint}
+            />
+          </Box>
+          {isFleet && (
+            <Preview
+              session={snapshot.data.sessions?.find(({ id }) => id === current)}
+              mode={mode}
+              lines={lines}
+              columns={columns - listColumns}
+              height={previewHeight}
+            />
+          )}
+        </Box>
+      )}
       <Details view={view} at={selectedAt} height={layout.details} columns={columns} />
       <Text wrap="truncate">{statusLine(prompt, state.message, snapshot, paint)}</Text>
       <Text wrap="truncate" dimColor={paint !== plain}>
-        {` ${prompt ? promptKeys(prompt) : keyHelp(tab)}`}
+        {` ${prompt ? promptKeys(prompt) : keyHelp(tab, columns)}`}
       </Text>
+    </Box>
+  );
+}
+
+function filterPrompt(value: string, set: (text: string) => void): Prompt {
+  return {
+    kind: 'text',
+    label: 'Filter',
+    value,
+    mayBeEmpty: true,
+    onChange: set,
+    submit: (text) => {
+      set(text);
+      return Promise.resolve(text.trim() === '' ? '' : `Filter: ${text}`);
+    },
+  };
+}
+
+function newAgentPrompt(actions: Actions): Prompt {
+  return {
+    kind: 'text',
+    label: 'Prompt of the new agent',
+    value: '',
+    submit: (text) => actions.spawn(text),
+  };
+}
+
+function Help({ tab, height }: { tab: Tab; height: number }): ReactNode {
+  return (
+    <Box flexDirection="column" height={height} overflow="hidden">
+      {helpLines(tab).map((line) => (
+        <Text key={line} wrap="truncate">{`  ${line}`}</Text>
+      ))}
     </Box>
   );
 }
@@ -273,7 +347,7 @@ function tabFor(input: string, key: Key, tab: Tab): Tab | undefined {
 /** Lines of each area. One line stays free: ink clears the screen when the last one is used. */
 function layoutOf(rows: number, tab: Tab): { height: number; list: number; details: number } {
   const height = Math.max(10, rows - 1);
-  const details = tab === 'Spend' ? 0 : Math.max(4, Math.floor(height / 4));
+  const details = tab === 'Spend' || tab === 'Fleet' ? 0 : Math.max(4, Math.floor(height / 4));
   // Two lines of tabs, a heading, the status line and the keys.
   return { height, details, list: height - details - 5 };
 }

@@ -1,4 +1,4 @@
-import type { Actions } from './actions.js';
+import type { Actions, PreviewMode } from './actions.js';
 import type { Snapshot } from './live-data.js';
 import type { Prompt } from './prompts.js';
 import type { Tab } from './views.js';
@@ -7,7 +7,8 @@ import type { Tab } from './views.js';
 export type Effect =
   | { readonly run: () => Promise<string> }
   | { readonly prompt: Prompt }
-  | { readonly attach: string };
+  | { readonly attach: string }
+  | { readonly preview: PreviewMode };
 
 interface KeyCommand {
   readonly key: string;
@@ -18,10 +19,17 @@ interface KeyCommand {
 /** Keys of each tab that act on the selected row. */
 export const keysOf: Readonly<Record<Tab, readonly KeyCommand[]>> = {
   Fleet: [
-    { key: 'a', label: 'attach', effect: (id, actions) => ({ attach: actions.attachable(id) }) },
     {
-      key: 'i',
-      label: 'send input',
+      key: 'return',
+      label: 'attach',
+      effect: (id, actions) => ({ attach: actions.attachable(id) }),
+    },
+    { key: 'd', label: 'diff', effect: () => ({ preview: 'diff' }) },
+    { key: 'l', label: 'logs', effect: () => ({ preview: 'logs' }) },
+    { key: 'a', label: 'answer', effect: answerAgent },
+    {
+      key: 's',
+      label: 'send',
       effect: (id, actions) => ({
         prompt: {
           kind: 'text',
@@ -32,7 +40,19 @@ export const keysOf: Readonly<Record<Tab, readonly KeyCommand[]>> = {
       }),
     },
     {
-      key: 'x',
+      key: 'm',
+      label: 'merge',
+      effect: (id, actions) => ({
+        prompt: {
+          kind: 'confirm',
+          label: 'Merge the branch of this agent into its base?',
+          run: () => actions.merge(id),
+        },
+      }),
+    },
+    { key: 'v', label: 'serve', effect: (id, actions) => ({ run: () => actions.serve(id) }) },
+    {
+      key: 'k',
       label: 'stop',
       effect: (id, actions) => ({
         prompt: { kind: 'confirm', label: 'Stop this agent?', run: () => actions.stop(id) },
@@ -87,6 +107,13 @@ export const keysOf: Readonly<Record<Tab, readonly KeyCommand[]>> = {
   ],
 };
 
+/** The first open question of an agent. */
+function answerAgent(id: string, actions: Actions, snapshot: Snapshot): Effect {
+  const question = snapshot.data.questions?.find(({ session_id: session }) => session === id);
+  if (!question) return { run: () => Promise.resolve('This agent asks nothing.') };
+  return answerEffect(question.id, actions, snapshot);
+}
+
 function questionOf(id: string, { data }: Snapshot) {
   const question = data.questions?.find((each) => each.id === id);
   if (!question) throw new Error('the question has just been answered');
@@ -124,8 +151,35 @@ function redriveEffect(name: string, actions: Actions): Effect {
 
 const keyNames: Readonly<Record<string, string>> = { return: 'Enter' };
 
-/** The keys at the bottom of a tab. */
-export function keyHelp(tab: Tab): string {
+/** The keys at the bottom of a tab; of those of the fleet, as many as fit beside `? help`. */
+export function keyHelp(tab: Tab, columns: number): string {
   const own = keysOf[tab].map(({ key, label }) => `${keyNames[key] ?? key} ${label}`);
-  return [...own, '1-6 Tab switch', '↑↓ select', 'R refresh', 'q quit'].join('  ');
+  if (tab !== 'Fleet') {
+    return [...own, '1-6 Tab switch', '↑↓ select', 'R refresh', '? help', 'q quit'].join('  ');
+  }
+  const all = ['n new', ...own, '/ filter', '? help', 'q quit'];
+  const few = all.filter((text) => text !== 'q quit' && text !== 'v serve');
+  return (
+    [all.join('  '), all.join(' '), few.join(' ')].find((line) => line.length < columns) ??
+    few.join(' ')
+  );
+}
+
+/** All keys, one on a line. */
+export function helpLines(tab: Tab): string[] {
+  const own = keysOf[tab].map(({ key, label }) => [keyNames[key] ?? key, label]);
+  const fleet = [
+    ['n', 'new agent in the current directory'],
+    ['/', 'filter by name, status, backend or branch'],
+  ];
+  const rows = [
+    ...(tab === 'Fleet' ? fleet : []),
+    ...own,
+    ['↑ ↓', 'select'],
+    ['1-6 Tab', 'switch tabs'],
+    ['R', 'refresh'],
+    ['Esc', 'back to the screen of the agent'],
+    ['q', 'quit'],
+  ];
+  return rows.map(([key = '', label = '']) => `${key.padEnd(9)} ${label}`);
 }

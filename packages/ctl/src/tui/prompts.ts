@@ -14,6 +14,10 @@ export type Prompt =
       readonly label: string;
       readonly value: string;
       readonly submit: (text: string) => Promise<string>;
+      /** Called with each change of the text. */
+      readonly onChange?: (text: string) => void;
+      /** An empty text is a text too. */
+      readonly mayBeEmpty?: boolean;
     };
 
 /** The prompt after a key, and what to run when the key has completed it. */
@@ -40,7 +44,7 @@ export function stepOf(prompt: Prompt, input: string, key: Key): Step {
 function textStep(prompt: Prompt & { kind: 'text' }, input: string, key: Key): Step {
   const { value, submit } = prompt;
   if (key.return) {
-    return value.trim() === ''
+    return value.trim() === '' && !prompt.mayBeEmpty
       ? { prompt: undefined }
       : { prompt: undefined, run: () => submit(value) };
   }

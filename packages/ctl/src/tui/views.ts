@@ -6,7 +6,7 @@ import { listText } from '../base/list-text.js';
 import type { Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import { spendScreen } from '../usage/spend-screen.js';
-import type { Note, Parts, PartName, Snapshot } from './live-data.js';
+import type { Note, Parts, PartName, Session, Snapshot } from './live-data.js';
 
 export const tabs = ['Fleet', 'Questions', 'Queues', 'Backends', 'Spend', 'Inbox'] as const;
 export type Tab = (typeof tabs)[number];
@@ -43,6 +43,18 @@ const viewers: Readonly<Record<Tab, Viewer>> = {
 /** The view of a tab, or undefined while its data has not been read. */
 export function viewOf(tab: Tab, { data }: Snapshot, now: number, sheet: Sheet): View | undefined {
   return viewers[tab](data, now, sheet);
+}
+
+/** The snapshot with the agents that have every word of a filter. */
+export function filtered(snapshot: Snapshot, filter: string): Snapshot {
+  const { sessions } = snapshot.data;
+  const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!sessions || wanted.length === 0) return snapshot;
+  const matching = sessions.filter(({ name, status, backend, branch }) => {
+    const text = [name, status, backend, branch].join(' ').toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+  return { ...snapshot, data: { ...snapshot.data, sessions: matching } };
 }
 
 /** Number beside the name of a tab: what needs a person, or how many there are. */
@@ -92,9 +104,16 @@ function listView<Row>(
 
 const byId = ({ id }: { readonly id: string }) => id;
 
+/** What fits beside the preview. */
+const fleetList: List<Session> = {
+  columns: daemonLists.sessions.columns.filter(({ title }) => ['Name', 'Status'].includes(title)),
+  empty: daemonLists.sessions.empty,
+};
+
 function fleetView({ sessions }: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
   if (!sessions) return undefined;
-  return listView(daemonLists.sessions, sessions, byId, { now, sheet }, (session) => {
+  const rows = daemonLists.newestAttempts(sessions);
+  return listView(fleetList, rows, byId, { now, sheet }, (session) => {
     const place = `${session.workdir}${session.branch === null ? '' : ` (${session.branch})`}`;
     return [
       `${session.driver}, ${session.model ?? 'default model'}: ${place}`,

@@ -11,9 +11,9 @@ const screen = (columns: number, shown = branches, paint = plain) =>
 test('at 80 columns each agent has a row, and what is wrong is below', () => {
   expect(screen(80)).toBe(
     `
-AGENT         BRANCH        BASE  AHEAD  BEHIND  MERGED  CI       CHECKED
-retry-upload  retry-upload  main  3      12      no      failure  30s ago
-docs          docs          -     -      -       -       -        30s ago
+AGENT         BRANCH        BASE  AHEAD  BEHIND  DIRTY  MERGED  CI       CHECKED
+retry-upload  retry-upload  main  3      12      -      no      failure  30s ago
+docs          docs          -     -      -       -      -       -        30s ago
 retry-upload: test failed, https://ci.example.org/runs/42
 docs: git took longer than 10 seconds.
 `.slice(1),
@@ -23,9 +23,9 @@ docs: git took longer than 10 seconds.
 test('at 140 columns there are the runs and the ids as well', () => {
   expect(screen(140)).toBe(
     `
-AGENT         BRANCH        BASE  AHEAD  BEHIND  MERGED  CI       CHECKED  CHECKS         ID
-retry-upload  retry-upload  main  3      12      no      failure  30s ago  1 of 2 failed  01K9ZQ4M7T3V8X2B6C0D5E1F9G
-docs          docs          -     -      -       -       -        30s ago  -              01K9ZQ5A2N4P6R8S0T1V3W5X7Y
+AGENT         BRANCH        BASE  AHEAD  BEHIND  DIRTY  MERGED  CI       CHECKED  CHECKS         ID
+retry-upload  retry-upload  main  3      12      -      no      failure  30s ago  1 of 2 failed  01K9ZQ4M7T3V8X2B6C0D5E1F9G
+docs          docs          -     -      -       -      -       -        30s ago  -              01K9ZQ5A2N4P6R8S0T1V3W5X7Y
 retry-upload: test failed, https://ci.example.org/runs/42
 docs: git took longer than 10 seconds.
 `.slice(1),

@@ -52,9 +52,10 @@ export class Round {
     const { cwd } = place;
     const refs = await readRefs(this.#call, place);
     const { branch, head, base } = refs;
-    const [comparison, report] = await Promise.all([
+    const [comparison, report, uncommitted] = await Promise.all([
       this.#compare(cwd, refs),
       head === null ? unknown(null) : this.#report(cwd, head),
+      place.isShared || head === null ? null : uncommittedCount(this.#call, cwd, head),
     ]);
     const errors = [refs.error, comparison.error, report.error].filter((each) => each !== null);
     return {
@@ -66,6 +67,7 @@ export class Round {
         ahead: comparison.ahead,
         behind: comparison.behind,
         merged: comparison.merged,
+        uncommitted,
         error: errors.length === 0 ? null : [...new Set(errors)].join('; '),
       },
       head,
@@ -85,6 +87,18 @@ export class Round {
     this.#reports.set(head, report);
     return report;
   }
+}
+
+/** Changed and new files. The index is not written: the agent may be using it. */
+async function uncommittedCount(call: Call, cwd: string, head: string): Promise<number | null> {
+  const lists = [
+    await call('git', ['diff', '--name-only', head, '--'], cwd),
+    await call('git', ['ls-files', '--others', '--exclude-standard'], cwd),
+  ];
+  const names = lists.map((end) =>
+    end.kind === 'ended' && end.code === 0 ? end.stdout.split('\n').filter(Boolean) : undefined,
+  );
+  return names.includes(undefined) ? null : names.flat().length;
 }
 
 const nothingToCompare: Comparison = {

@@ -176,7 +176,7 @@ async function readPullRequest(
 function parsed(text: string): PullRequest | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as PullRequest) : undefined;
+    return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
     return undefined;
   }

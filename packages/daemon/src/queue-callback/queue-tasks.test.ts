@@ -82,6 +82,10 @@ describe('a delivery', () => {
     const redriven = { 'X-Queue-Redrive-Count': '1', 'X-Queue-Lease-Token': 'l1.third' };
     await rig.tasks.receive(delivery({ headers: redriven }));
     expect(rig.sessions.spawned.length).toBe(3);
+    const attempts = rig.sessions.spawned.map(({ origin }) => origin.task);
+    expect(attempts).toEqual(
+      [1, 2, 1].map((attempt) => ({ id: taskId, queue: 'agents', attempt })),
+    );
   });
 
   test('of the same attempt under a new lease has the report bear that one', async () => {

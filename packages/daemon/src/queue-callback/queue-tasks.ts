@@ -149,10 +149,12 @@ export class QueueTasks {
     if (task) this.#outbox.follow(task);
   }
 
-  async #spawn({ request, attemptKey, leaseToken }: ReceivedTask): Promise<Session> {
+  async #spawn({ request, attemptKey, leaseToken, ...task }: ReceivedTask): Promise<Session> {
     const { sessions, world } = this.#parts;
     try {
-      const origin = { idempotencyKey: `queue:${attemptKey}:${leaseToken}` };
+      const { id, queue, attempt } = task;
+      const key = `queue:${attemptKey}:${leaseToken}`;
+      const origin = { idempotencyKey: key, task: { id, queue, attempt } };
       return (await sessions.spawn(request, origin)).session;
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== 'BUDGET_CONFIRMATION_REQUIRED') throw error;

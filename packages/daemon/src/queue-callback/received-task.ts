@@ -25,6 +25,8 @@ export interface Delivery {
 export interface ReceivedTask {
   id: string;
   queue: string;
+  /** From 1. */
+  attempt: number;
   leaseToken: string;
   /** The same for every delivery of one attempt, regardless of its lease. */
   attemptKey: string;
@@ -61,7 +63,8 @@ export function readTask(
   // An interrupted attempt is delivered again with a new lease.
   const attemptKey = `${id}:${isCounted ? `${redrive}:${attempt}` : leaseToken}`;
   const request = requestIn(contentType, body, spawnCheck);
-  return { id, queue, leaseToken, attemptKey, request: forTask(request, id) };
+  const count = isCounted ? Math.max(1, Number(attempt)) : 1;
+  return { id, queue, attempt: count, leaseToken, attemptKey, request: forTask(request, id) };
 }
 
 /** The tag of the sessions that work on a task. */

@@ -11,6 +11,8 @@ import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
 export * from '../savings/index.js';
+import { worktreeSchema } from '../sessions/worktree-rules.js';
+
 export { tmuxSocket } from '../sessions/drivers/session-files.js';
 export * from '../storage/data-files.js';
 export { ensureToken } from './access/tokens.js';
@@ -428,8 +430,16 @@ const schema = z.object({
         .boolean()
         .default(false)
         .meta({ description: 'Run hooks and filters of repositories when creating worktrees' }),
+      repo_config: z.boolean().default(true).meta({
+        live: true,
+        description: 'Run the commands that .millrace.yaml of a repository has for its worktrees',
+      }),
     })
     .prefault({}),
+  repos: z
+    .array(z.strictObject({ path: path(), worktree: worktreeSchema }))
+    .default([])
+    .meta({ live: true, description: 'Rules for the worktrees of repositories' }),
   agents: agents.prefault({}),
   permissions: permissions.prefault({}),
   drivers: drivers.prefault({}),

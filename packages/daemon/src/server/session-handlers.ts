@@ -25,6 +25,8 @@ type SessionOperations = Pick<
   | 'sendToSession'
   | 'stopSession'
   | 'restartSession'
+  | 'serveSession'
+  | 'getSessionScreen'
   | 'waitForSession'
   | 'getSessionSummary'
 >;
@@ -95,6 +97,10 @@ export function sessionHandlers(
         after === undefined ? { limit } : { after, limit },
       ),
     }),
+    getSessionScreen: async ({ params, principal }) => ({
+      status: 200,
+      body: await sessions.screen(await idOf(params, principal)),
+    }),
     sendToSession: async ({ params, body, principal }) => ({
       status: 200,
       body: await sessions.send(await idOf(params, principal), body.text),
@@ -102,6 +108,10 @@ export function sessionHandlers(
     stopSession: async ({ params, principal }) => ({
       status: 200,
       body: await sessions.stop(await idOf(params, principal)),
+    }),
+    serveSession: async ({ params, principal }) => ({
+      status: 200,
+      body: await sessions.serve(await idOf(params, principal)),
     }),
     restartSession: async ({ params, principal }) => ({
       status: 200,

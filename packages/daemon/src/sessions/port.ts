@@ -10,6 +10,8 @@ export interface SpawnOrigin {
   idempotencyKey?: string;
   /** The pipeline and the job that the session works for. */
   pipeline?: { id: string; jobId: string };
+  /** The queue task that the session works on. */
+  task?: DaemonSchema<'SessionTask'>;
   /** The plan and the task that the session works for. */
   plan?: { id: string; key: string };
   /** The agent that asks for it, with its own token. */
@@ -41,6 +43,8 @@ export interface Sessions {
     id: string,
     from: { after?: number; limit: number },
   ): Promise<DaemonSchema<'SessionOutput'>>;
+  /** What its terminal shows, with SGR sequences; SESSION_STATE where there is none. */
+  screen(id: string): Promise<DaemonSchema<'SessionScreen'>>;
   /** The agent's last answer, from its own transcript; undefined when it is unknown. */
   lastAnswer(id: string): Promise<string | undefined>;
   /** Pastes the text and presses Enter; refuses with SESSION_STATE when the turn did not start. */
@@ -53,6 +57,8 @@ export interface Sessions {
   /** Presses Escape. Whether the turn ended shows in the status. */
   interrupt(id: string): Promise<void>;
   stop(id: string): Promise<Session>;
+  /** Starts the server of its worktree, or returns the one that runs. */
+  serve(id: string): Promise<DaemonSchema<'SessionServer'>>;
   /** With a text, the agent goes on with that instead of its prompt. */
   restart(id: string, text?: string): Promise<Session>;
   remove(id: string): Promise<DaemonSchema<'SessionDeletion'>>;

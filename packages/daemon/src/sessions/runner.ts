@@ -15,6 +15,7 @@ import type { Session } from './port.js';
 import { stageOf } from './session.js';
 import type { SessionEvent, SessionState, StartKind, Step } from '../core/session-events.js';
 import type { SessionStore } from './session-store.js';
+import { ruleTrouble, setUpWorktree, worktreeRulesOf } from './worktree-rules.js';
 
 export interface RunnerParts extends LaunchParts, Omit<InspectorParts, 'drivers'> {
   clock: Clock;
@@ -42,6 +43,7 @@ export class SessionRunner {
   /** Starts that are under way, and first prompts that are being sent. */
   readonly #starts = new Map<string, Promise<void>>();
   readonly #prompts = new Map<string, Promise<void>>();
+  readonly #setups = new Map<string, AbortController>();
   readonly #restarts = new Map<string, Timer>();
   readonly #inspections = new SharedRuns(() => this.#inspect());
   #latestInspection: Promise<void> = Promise.resolve();
@@ -66,6 +68,7 @@ export class SessionRunner {
   /** Resolves when nothing is under way; agents run on. */
   async close(): Promise<void> {
     this.#cancelRestarts();
+    for (const setup of this.#setups.values()) setup.abort();
     await Promise.all(this.#starts.values());
     this.#isClosed = true;
     this.#nextInspection?.cancel();
@@ -133,7 +136,8 @@ export class SessionRunner {
   async #launch(id: string, how: StartKind): Promise<void> {
     const entry = this.#parts.store.get(id);
     if (!entry) return;
-    const plan = await planLaunch(this.#parts, entry, how);
+    const trouble = await this.#setUp(entry);
+    const plan = trouble ?? (await planLaunch(this.#parts, entry, how));
     if ('failure' in plan) {
       await this.feed(id, { type: 'not_started', reason: plan.failure });
       return;
@@ -149,8 +153,34 @@ export class SessionRunner {
     );
   }
 
+  /** Prepares a new worktree as its repository says. */
+  async #setUp({ session, handle }: SessionState): Promise<{ failure: string } | undefined> {
+    const { id, worktree } = session;
+    if (worktree === null || !handle.worktree) return undefined;
+    const { settings, clock, dataDir, variablesFor } = this.#parts;
+    const { root } = handle.worktree;
+    const abort = new AbortController();
+    this.#setups.set(id, abort);
+    try {
+      const rules = await worktreeRulesOf(settings.values, root);
+      if (!rules.setup && !rules.copy) return undefined;
+      await this.feed(id, { type: 'note', facts: { status_reason: 'its worktree is set up' } });
+      const directory = sessionDirectory(dataDir, id);
+      const environment = { ...variablesFor(''), MILLRACE_AGENT_ID: id };
+      const { signal } = abort;
+      const parts = { root, worktree, directory, environment, clock, signal };
+      const failure = await setUpWorktree(rules, parts);
+      return failure === undefined ? undefined : { failure };
+    } catch (error) {
+      return { failure: ruleTrouble(error) };
+    } finally {
+      this.#setups.delete(id);
+    }
+  }
+
   /** Ends the agent's process and all its descendants; without one, no restart follows. */
   async end(id: string): Promise<void> {
+    this.#setups.get(id)?.abort();
     await this.#starts.get(id);
     const after = await this.feed(id, { type: 'stop' });
     if (!after || isEnded(after.entry.session)) return;

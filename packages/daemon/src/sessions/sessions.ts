@@ -30,6 +30,8 @@ import { step } from './session.js';
 import type { InputKind, SessionEvent, Step } from '../core/session-events.js';
 import { notFound, SessionStore } from './session-store.js';
 import { Spawner, type SpawnerParts } from './spawner.js';
+import { SessionServers } from './serving.js';
+import { ruleTrouble, tearDownWorktree, worktreeRulesOf } from './worktree-rules.js';
 import { removeWorktree } from './worktrees.js';
 
 /** The parts that are not made here. */
@@ -55,6 +57,7 @@ export class AgentSessions implements Sessions {
   readonly #store: SessionStore;
   readonly #runner: SessionRunner;
   readonly #spawner: Spawner;
+  readonly #servers: SessionServers;
 
   private constructor(parts: SessionsParts, store: SessionStore) {
     const { dataDir, clock, acpHost, permissionTool: program } = parts;
@@ -78,6 +81,13 @@ export class AgentSessions implements Sessions {
     };
     this.#runner = new SessionRunner(this.#parts);
     this.#spawner = new Spawner({ ...parts, store });
+    this.#servers = new SessionServers({
+      ...this.#parts,
+      note: (id, serve) => this.#runner.feed(id, { type: 'note', facts: { serve } }),
+    });
+    store.onChange((change) => {
+      if (change.after?.worktree || change.after?.serve) this.#servers.observe(change);
+    });
   }
 
   static async open(parts: SessionsParts): Promise<AgentSessions> {
@@ -93,6 +103,7 @@ export class AgentSessions implements Sessions {
     const runner = this.#runner;
     await adopt({ ...this.#parts, tmux: this.#parts.drivers.tmux, runner });
     await this.#parts.pending.begin();
+    await this.#servers.begin();
     await runner.wake();
     for (const { session } of this.#store.all()) await runner.feed(session.id, { type: 'resume' });
   }
@@ -136,6 +147,18 @@ export class AgentSessions implements Sessions {
       return screenOutput({ directory, screen, end: log.end() }, from);
     }
     return readOutput({ log, format: handle.format, isOver: isEnded(session) }, from);
+  }
+
+  /** What its terminal shows, in colour; refuses where there is none. */
+  async screen(id: string): Promise<DaemonSchema<'SessionScreen'>> {
+    const { session } = this.#store.need(id);
+    const hasScreen = session.driver === 'tmux' && !isEnded(session);
+    const text = hasScreen ? await this.#parts.drivers.tmux.colours(id) : undefined;
+    if (text === undefined) {
+      const why = session.driver === 'tmux' ? 'has no terminal now' : `is run by ${session.driver}`;
+      throw fail('SESSION_STATE', `The session ${why}: read its output instead.`);
+    }
+    return { lines: text.trimEnd().split('\n') };
   }
 
   lastAnswer(id: string): Promise<string | undefined> {
@@ -223,10 +246,16 @@ export class AgentSessions implements Sessions {
     });
   }
 
+  /** Starts the server of its worktree, or returns the one that runs. */
+  serve(id: string): Promise<DaemonSchema<'SessionServer'>> {
+    return this.#servers.serve(id);
+  }
+
   remove(id: string): Promise<DaemonSchema<'SessionDeletion'>> {
     return this.#runner.inTurn(id, async () => {
       const { session, handle } = this.#store.need(id);
       await this.#runner.end(id);
+      await this.#servers.end(id);
       const { worktree } = session;
       const retained =
         worktree !== null && handle.worktree
@@ -250,11 +279,25 @@ export class AgentSessions implements Sessions {
       .find(({ session }) => session.id !== id && isWithin(path, session.workdir));
     const { clock, environment, settings } = this.#parts;
     const git = { clock, environment, runsHooks: settings.values.worktrees.hooks };
-    if (!other) return removeWorktree(git, path, mark);
+    if (!other) return removeWorktree(git, path, mark, () => this.#tearDown(id, path, mark.root));
     return {
       isRetained: true as const,
       reason: `the session ${other.session.id} works in it, too`,
     };
+  }
+
+  async #tearDown(id: string, worktree: string, root: string): Promise<string | undefined> {
+    const { settings, dataDir, clock, variablesFor } = this.#parts;
+    try {
+      const rules = await worktreeRulesOf(settings.values, root);
+      const directory = sessionDirectory(dataDir, id);
+      const { signal } = new AbortController();
+      const environment = { ...variablesFor(''), MILLRACE_AGENT_ID: id };
+      const parts = { root, worktree, directory, environment, clock, signal };
+      return await tearDownWorktree(rules, parts);
+    } catch (error) {
+      return ruleTrouble(error);
+    }
   }
 
   async setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session> {

@@ -347,6 +347,7 @@ export async function newEntry(
     exit_code: null,
     auto_restart: request.auto_restart ?? false,
     restart_count: 0,
+    ...(origin.task && { task: origin.task }),
     pipeline_id: origin.pipeline?.id ?? null,
     job_id: origin.pipeline?.jobId ?? null,
     ...(origin.plan && { plan_id: origin.plan.id, task_key: origin.plan.key }),

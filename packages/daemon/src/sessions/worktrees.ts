@@ -184,13 +184,15 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a worktree, unless work would be lost: then returns why it is kept. The branch is removed
+ * Removes a worktree, unless work would be lost, or `beforeRemoval` says why not: then returns why
+ * it is kept. The branch is removed
  * too if it was created for the worktree and has no commits of its own.
  */
 export async function removeWorktree(
   parts: GitParts,
   path: string,
   mark: WorktreeOrigin,
+  beforeRemoval?: () => Promise<string | undefined>,
 ): Promise<{ isRetained: false } | { isRetained: true; reason: string }> {
   const retained = (reason: string) => ({ isRetained: true as const, reason });
   if (!(await exists(path))) {
@@ -208,6 +210,8 @@ export async function removeWorktree(
   if (!(await isMerged(parts, path, head.stdout, mark))) {
     return retained(`the branch ${mark.branch} is not merged`);
   }
+  const trouble = await beforeRemoval?.();
+  if (trouble !== undefined) return retained(trouble);
   // Forced, because git would look for changes once more, with filters and in nested repositories.
   const removed = await git(parts, mark.root, 'worktree', 'remove', '--force', path);
   if (!removed.isOk) return retained(`git does not remove it: ${removed.trouble}`);

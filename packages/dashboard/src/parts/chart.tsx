@@ -171,7 +171,7 @@ function optionsFor(
 /** A few readings are points too: a line needs two neighbours to be seen. */
 const isSparse: uPlot.Series.Points.Show = (plot, index, from, to) => {
   let known = 0;
-  for (let at = from; at <= to; at++) if (plot.data[index]![at] != null) known++;
+  for (let at = from; at <= to; at++) known += typeof plot.data[index]![at] === 'number' ? 1 : 0;
   return known > 0 && known <= maxPoints;
 };
 

@@ -54,7 +54,7 @@ export const queueQueries = {
       refetchInterval: ({ state: { data } }) =>
         data?.status === 'PENDING' || data?.status === 'IN_FLIGHT' ? 1_000 : false,
     }),
-  /** Steps, waits and children; undefined where a server of 0.1.0 knows none of them. */
+  /** Steps, waits and children. */
   history: (id: string, isOpen: boolean) =>
     queryOptions({
       queryKey: ['task-history', id, isOpen],

@@ -10,6 +10,7 @@ export function sessionActions(id: string) {
     send: (text: string) => daemon.call('sendToSession', { path, body: { text } }),
     stop: () => daemon.call('stopSession', { path }),
     restart: () => daemon.call('restartSession', { path }),
+    serve: () => daemon.call('serveSession', { path }),
     remove: () => daemon.call('deleteSession', { path }),
     setForceCompact: (state: Choice) => daemon.call('setForceCompact', { path, body: { state } }),
   };

@@ -84,7 +84,7 @@ export class RemoteCatalog {
       where,
       ...rest
     } = definitionOf(declared);
-    const { kind, language = '', weights, dims = 0, metric } = rest;
+    const { kind, language = '', weights, dims = 0, metric, storage } = rest;
     const request = {
       collection,
       fields: kind === undefined ? [...fields] : [],
@@ -92,6 +92,7 @@ export class RemoteCatalog {
       vector: kind === 'vector' ? fields[0]! : '',
       dims,
       metric: metric ?? '',
+      storage: storage ?? '',
       language,
       ...(weights && { weights: { ...weights } }),
       unique,

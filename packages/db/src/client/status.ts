@@ -100,6 +100,8 @@ export interface IndexStatus {
   kind?: 'search' | 'vector';
   dims?: number;
   metric?: 'cosine' | 'dot' | 'l2';
+  /** Absent: a number of a vector takes four bytes. */
+  storage?: 'int8';
   language?: string;
   weights?: Record<string, number>;
   state: string;
@@ -203,6 +205,7 @@ export function toIndex(message: IndexMessage): IndexStatus {
     ...(kind === 'search' || kind === 'vector' ? { kind } : {}),
     ...(message.dims === undefined ? {} : { dims: message.dims }),
     ...(message.metric === undefined ? {} : { metric: message.metric as 'cosine' }),
+    ...(message.storage === undefined ? {} : { storage: message.storage as 'int8' }),
     ...(language === undefined ? {} : { language }),
     ...(weights === undefined ? {} : { weights: weights as Record<string, number> }),
     state,

@@ -221,6 +221,7 @@ export function sameDefinition(a: IndexDefinition, b: IndexDefinition): boolean 
     a.kind === b.kind &&
     a.dims === b.dims &&
     (a.metric ?? 'cosine') === (b.metric ?? 'cosine') &&
+    (a.storage ?? 'float32') === (b.storage ?? 'float32') &&
     (a.language ?? 'none') === (b.language ?? 'none') &&
     weightsText(a) === weightsText(b) &&
     whereText(a) === whereText(b)

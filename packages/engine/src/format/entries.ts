@@ -5,6 +5,7 @@ import { compilePredicate } from '../value/predicate.js';
 import { forEachValue, parsePath, plainValue, type Path, type Row } from '../value/path.js';
 import { EntryEncoder, maxIndexFields } from './encoding.js';
 import { searchEntries } from './search-entries.js';
+import { encodeVector, vectorTag } from './vector-codes.js';
 
 export interface IndexDefinition {
   /** Dotted paths into data; also `$key`, `$rev`, `$created_at`, `$updated_at`, `$expires_at`. */
@@ -23,6 +24,8 @@ export interface IndexDefinition {
   dims?: number | undefined;
   /** How a vector index compares. Default: `cosine`. */
   metric?: 'cosine' | 'dot' | 'l2' | undefined;
+  /** How a vector index stores numbers: `float32` (default) in four bytes, `int8` in one. */
+  storage?: 'float32' | 'int8' | undefined;
   /** Language of a search index, for stems and stop words: `en`, `de` ... Default: `none`. */
   language?: string | undefined;
   /** How much a word in each field of a search index counts. Default: 1. */
@@ -42,6 +45,7 @@ export interface VectorDefinition {
   vector: string;
   dims: number;
   metric?: 'cosine' | 'dot' | 'l2' | undefined;
+  storage?: 'float32' | 'int8' | undefined;
   where?: object | undefined;
 }
 
@@ -69,6 +73,8 @@ export interface CompiledIndex {
   readonly paths: readonly Path[];
   /** What every record in the index matches. */
   readonly where: Condition;
+  /** Records of a vector index that changed, by commit, complete for commits after `since`. */
+  readonly touched: { ids: Map<string, number>; since: number };
   /** The entries of the record in the index. Throws BAD_DATA when there are too many. */
   entriesOf(row: Row): IndexEntries;
 }
@@ -88,6 +94,8 @@ export interface IndexEntries {
    * two records may share elements; through an array (`emails.address`) each value counts.
    */
   unique: Uint8Array[];
+  /** Stored as the value of the entries: the vector, as `vector-codes.ts` has it. */
+  payload?: Buffer;
 }
 
 /** Maximum number of entries of one record in one index. */
@@ -117,18 +125,20 @@ export function compileIndex(definition: IndexDefinition): CompiledIndex {
     name,
     paths,
     where: condition,
+    touched: { ids: new Map(), since: 0 },
     entriesOf: where === undefined ? entriesOf : (row) => (isIn(row) ? entriesOf(row) : noEntry()),
   };
 }
 
 function checkKind(definition: IndexDefinition, name: string, paths: readonly Path[]): void {
-  const { kind, language, weights, unique, sparse, collation, dims, metric } = definition;
+  const { kind, language, weights, unique, sparse, collation } = definition;
+  const { dims, metric, storage } = definition;
   const fail = (problem: string) => refuse('BAD_REQUEST', `The index "${name}" ${problem}.`);
   if (kind !== 'search' && (language !== undefined || weights !== undefined)) {
     throw fail('has a language or weights, which only an index with search has');
   }
-  if (kind !== 'vector' && (dims !== undefined || metric !== undefined)) {
-    throw fail('has dims or a metric, which only an index with vector has');
+  if (kind !== 'vector' && (dims !== undefined || metric !== undefined || storage !== undefined)) {
+    throw fail('has dims, a metric or a storage, which only an index with vector has');
   }
   if (kind === undefined) return;
   if (kind !== 'search' && kind !== 'vector') {
@@ -144,6 +154,9 @@ function checkKind(definition: IndexDefinition, name: string, paths: readonly Pa
     }
     if (metric !== undefined && !['cosine', 'dot', 'l2'].includes(metric)) {
       throw fail('has an unknown metric; use cosine, dot or l2');
+    }
+    if (storage !== undefined && storage !== 'float32' && storage !== 'int8') {
+      throw fail('has an unknown storage; use float32 or int8');
     }
   }
   for (const [field, weight] of Object.entries(weights ?? {})) {
@@ -171,7 +184,7 @@ function compileEntries(
 const maxDims = 4_096;
 
 /** One entry for each record with a vector. Refuses BAD_DATA for one of other dimensions. */
-function vectorEntry({ dims }: IndexDefinition, path: Path): EntriesOf {
+function vectorEntry({ dims, storage }: IndexDefinition, path: Path): EntriesOf {
   const read = plainValue(path);
   return (row) => {
     const value = read(row);
@@ -184,7 +197,7 @@ function vectorEntry({ dims }: IndexDefinition, path: Path): EntriesOf {
       const found = Array.isArray(value) ? `a list of ${value.length}` : 'something else';
       throw refuse('BAD_DATA', `"${path.text}" must be a vector of ${dims} numbers, not ${found}.`);
     }
-    return { ...noEntry(), values: [Buffer.of(1)] };
+    return { ...noEntry(), values: [vectorTag], payload: encodeVector(value, storage) };
   };
 }
 

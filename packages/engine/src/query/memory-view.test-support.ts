@@ -2,7 +2,14 @@ import { tmpdir } from 'node:os';
 import { StoreCodec } from '../format/codec.js';
 import type { JsonObject } from '../value/documents.js';
 import { compileIndex, type CompiledIndex, type IndexDefinition } from '../format/entries.js';
-import type { EntryRange, EntryVisit, IdRange, ReadView, RecordTest } from '../storage/views.js';
+import type {
+  EntryRange,
+  EntryRowVisit,
+  EntryVisit,
+  IdRange,
+  ReadView,
+  RecordTest,
+} from '../storage/views.js';
 import { encodeRecord, RecordImage } from '../format/record.js';
 import { idBytes, readId } from '../format/keys.js';
 import { Slice } from '../core/slice.js';
@@ -132,6 +139,11 @@ export class MemoryView implements ReadView {
   }
 
   /** `start` is included and `end` is not, in the direction of travel. */
+  entryRows(index: number, range: EntryRange, visit: EntryRowVisit): void {
+    const none = Buffer.alloc(0);
+    this.entries(index, range, (bytes, _start, idAt) => visit(bytes, idAt, none, 0));
+  }
+
   entries(index: number, range: EntryRange, visit: EntryVisit): void {
     const { start, end, reverse } = range;
     const entries = this.#entries[index]!;

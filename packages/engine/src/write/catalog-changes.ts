@@ -46,10 +46,11 @@ export const keyOf = {
   schema: (collection: string) => `schema:${collection}`,
   index: (collection: string, definition: IndexDefinition) => {
     const { fields, unique, sparse, collation, where, kind, weights } = definition;
-    const { language, dims, metric } = definition;
+    const { language, dims, metric, storage } = definition;
     const marks = [
       kind === 'search' && `search-${language ?? 'none'}`,
       kind === 'vector' && `vector-${dims}-${metric ?? 'cosine'}`,
+      storage === 'int8' && storage,
       weights && hashMark('weights', weightsText(definition)),
       unique && 'unique',
       sparse && 'sparse',
@@ -70,7 +71,7 @@ function hashMark(name: string, text: string): string {
 /** A definition as it is stored: nothing of the caller's objects, nothing that is not set. */
 function storedDefinition(definition: IndexDefinition): IndexDefinition {
   const { fields, unique = false, sparse = false, collation, where } = definition;
-  const { kind, language, weights, dims, metric } = definition;
+  const { kind, language, weights, dims, metric, storage } = definition;
   return {
     fields: [...fields],
     unique,
@@ -80,6 +81,7 @@ function storedDefinition(definition: IndexDefinition): IndexDefinition {
     ...(language === undefined ? {} : { language }),
     ...(dims === undefined ? {} : { dims }),
     ...(metric === undefined ? {} : { metric }),
+    ...(storage === undefined ? {} : { storage }),
     ...(weights === undefined ? {} : { weights: { ...weights } }),
     ...(where === undefined ? {} : { where: toDocument(plainFilter(where, 'where'), 'where') }),
   };

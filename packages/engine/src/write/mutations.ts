@@ -176,7 +176,13 @@ export class CommitBuilder {
     const fresh = after ? index.compiled.entriesOf(after) : noEntries;
     // Even when no entry changes: an empty array has the same entries as a missing value.
     this.core.catalog.noteEntry(index, fresh.multi, fresh.cut);
-    if (sameValues(old.values, fresh.values) && sameValues(old.unique, fresh.unique)) return;
+    if (
+      sameValues(old.values, fresh.values) &&
+      sameValues(old.unique, fresh.unique) &&
+      samePayload(old.payload, fresh.payload)
+    ) {
+      return;
+    }
     for (const values of missingFrom(fresh.unique, old.unique)) {
       this.#makeRoom(collection, index, id, values);
     }
@@ -193,12 +199,13 @@ export class CommitBuilder {
   }
 }
 
-const noEntries: Pick<IndexEntries, 'values' | 'unique' | 'multi' | 'cut'> = {
+const noEntries: IndexRows & Pick<IndexEntries, 'multi' | 'cut'> = {
   values: [],
   unique: [],
   multi: false,
   cut: false,
 };
+type IndexRows = Pick<IndexEntries, 'values' | 'unique' | 'payload'>;
 const noBytes = Buffer.alloc(0);
 
 /** Updates one record's entries in one index. Refuses a value that a unique index already has. */
@@ -206,17 +213,35 @@ export function moveEntries(
   core: Core,
   index: IndexInfo,
   id: string,
-  old: Pick<IndexEntries, 'values' | 'unique'>,
-  fresh: Pick<IndexEntries, 'values' | 'unique'>,
+  old: IndexRows,
+  fresh: IndexRows,
 ): void {
   const { writer } = core;
+  if (index.definition.kind === 'vector') noteVector(core, index, id);
   if (fresh.unique.length > 0 || old.unique.length > 0) moveUnique(core, index, id, old, fresh);
   for (const values of missingFrom(old.values, fresh.values)) {
     writer.remove('index', entryKey(index.id, values, id));
   }
-  for (const values of missingFrom(fresh.values, old.values)) {
-    writer.put('index', entryKey(index.id, values, id), noBytes);
+  const isSame = samePayload(old.payload, fresh.payload);
+  for (const values of isSame ? missingFrom(fresh.values, old.values) : fresh.values) {
+    writer.put('index', entryKey(index.id, values, id), fresh.payload ?? noBytes);
   }
+}
+
+function samePayload(a: Buffer | undefined, b: Buffer | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.equals(b));
+}
+
+const maxTouched = 5_000;
+
+/** Notes a changed vector, so that codes in memory are not used for it. */
+function noteVector(core: Core, { compiled }: IndexInfo, id: string): void {
+  const { touched } = compiled;
+  const seq = core.state.seq + 1;
+  touched.ids.set(id, seq);
+  if (touched.ids.size <= maxTouched) return;
+  touched.ids.clear();
+  touched.since = seq;
 }
 
 function moveUnique(

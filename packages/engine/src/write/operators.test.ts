@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { runUntilKilled } from '../../test/killed-process.test-support.js';
+import { useScratch } from '../../test/scratch.test-support.js';
 import type { JsonObject } from '../value/documents.js';
 import { parseUpdate } from './operators.js';
 
+const scratch = useScratch();
 const now = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
 const apply = (document: JsonObject, update: unknown) => parseUpdate(update).apply(document, now);
 
@@ -116,3 +119,25 @@ test('what an update does not touch is the same object', () => {
   const after = apply({ untouched, n: 1 }, { $inc: { n: 1 } });
   expect(after['untouched']).toBe(untouched);
 });
+
+test('$inc: 64 callers lose and repeat nothing when the process is killed', async () => {
+  const directory = scratch.directory();
+  let answered = 0;
+  for (const count of [1, 700, 1_300]) {
+    const lines = await runUntilKilled(
+      'test/killed-work.test-support.ts',
+      'addUntil',
+      directory,
+      count,
+    );
+    answered += lines.length;
+    const db = await scratch.open({}, directory);
+    const n = (await db.collection<{ n: number }>('counters').findByKey('one'))?.data.n ?? 0;
+    expect(n).toBeGreaterThanOrEqual(answered);
+    // Each caller may have had one more under way.
+    expect(n).toBeLessThanOrEqual(answered + 64);
+    expect((await db.verify()).problems).toEqual([]);
+    answered = n;
+    await db.close();
+  }
+}, 120_000);

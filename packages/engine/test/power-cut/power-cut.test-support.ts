@@ -8,7 +8,14 @@ import { Tables } from '../../src/storage/file/tables.js';
 import { SimulatedDisk, type Faults } from './simulated-disk.test-support.js';
 
 const collections = {
-  docs: { indexes: [{ fields: ['n'] }, { fields: ['key'], unique: true }] },
+  docs: {
+    indexes: [
+      { fields: ['n'] },
+      { fields: ['key'], unique: true },
+      { search: ['text'], language: 'en' },
+      { vector: 'v', dims: 3, metric: 'l2' as const },
+    ],
+  },
 };
 const logFiles = { segmentBytes: 8 * 1024 };
 const callers = 4;
@@ -147,7 +154,14 @@ class Workload {
     const fill = 'x'.repeat(random.integer(0, kind > 0.95 ? 6_000 : 300));
     if (isRemoved) await docs.deleteByKey(key);
     else {
-      const { record } = await docs.upsert(key, { key, version: state.sent, n: kind, fill });
+      const { record } = await docs.upsert(key, {
+        key,
+        version: state.sent,
+        n: kind,
+        fill,
+        text: `Queues of version ${state.sent}`,
+        v: [state.sent, kind, 1],
+      });
       this.#answeredSeq = Math.max(this.#answeredSeq, record.seq);
     }
     state.answered = state.sent;

@@ -48,14 +48,16 @@ export interface FailReport {
 export type ProgressReport = Omit<Progress, 'at'>;
 
 /** One item of `tasks:settle`. */
-export type TaskReport = { id: string; token: string } & (
-  | { outcome: 'complete'; result?: string | undefined }
-  | { outcome: 'fail'; failure: FailReport }
-  | { outcome: 'suspend'; suspension: Suspension }
-);
+export type TaskReport = { id: string; token: string } & Pick<Settlement, 'steps' | 'maxSteps'> &
+  (
+    | { outcome: 'complete'; result?: string | undefined }
+    | { outcome: 'fail'; failure: FailReport }
+    | { outcome: 'suspend'; suspension: Suspension }
+  );
 
 /** `cancelled`: the lease is lost because an operator cancelled the task. */
-export type ReportResult = Task | 'lease_lost' | 'cancelled' | 'not_found';
+export type ReportResult =
+  Task | 'lease_lost' | 'cancelled' | 'not_found' | 'too_many_steps' | 'steps_too_large';
 
 /** A report that the store can settle. */
 interface Acceptable {
@@ -138,7 +140,12 @@ export class HandlerReports {
    * claimed on this server are read.
    */
   async settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
-    const accepted = reports.map((report) => this.#accept(this.#toReport(report), queue));
+    const accepted = reports.map(async (report) => {
+      const { steps, maxSteps } = report;
+      const found = await this.#accept(this.#toReport(report), queue);
+      if (steps && isAcceptable(found)) Object.assign(found.settlement, { steps, maxSteps });
+      return found;
+    });
     return this.#settle(await Promise.all(accepted));
   }
 
@@ -225,6 +232,7 @@ export class HandlerReports {
   }
 
   #settled({ settlement, outcome }: Acceptable, result: SettleResult): ReportResult {
+    if (result.kind === 'too_many_steps' || result.kind === 'steps_too_large') return result.kind;
     if (result.kind !== 'settled') {
       const isSame = result.kind === 'repeated' && matches(result.verdict, outcome);
       return isSame && !isCancelled(result.task) ? result.task : lost(result.task);

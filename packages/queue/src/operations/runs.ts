@@ -1,14 +1,13 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import { flowWaitOf, type FlowWait, maxStepBytes, type StoredStep } from '../core/flow.js';
+import { flowWaitOf, type FlowWait, type StoredStep } from '../core/flow.js';
 import type { Task } from '../core/task.js';
 import {
-  type NewStep,
   recordSteps as recordInStore,
   sendSignal as sendInStore,
 } from '../storage/port/flow-run.js';
 import { readRuns } from '../storage/port/flow-runs.js';
-import { timeIn, timeOrNull, timeText, toRun, toSignal, toStep } from './base/bodies.js';
+import { timeOrNull, timeText, toRun, toSignal, toStep } from './base/bodies.js';
 import {
   type Principal,
   type QueueContext,
@@ -19,7 +18,7 @@ import {
 } from './base/context.js';
 import { taskEnded } from './base/dependencies.js';
 import { fail, failBody } from './base/refusal.js';
-import { leaseLost } from './settle.js';
+import { leaseLost, maxStepsOf, readStep, stepsRefused } from './settle.js';
 
 /** Records what a handler has done, under the lease of its task. */
 export async function recordSteps(
@@ -38,7 +37,7 @@ export async function recordSteps(
   );
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   const { id } = task;
-  const { max_steps: maxSteps = defaultMaxSteps } = queue.config.limits;
+  const maxSteps = maxStepsOf(queue);
   const now = clock.now();
   const records = { id, token: request.lease_token, now, steps, maxSteps };
   const result = await store.runFlow(() => recordInStore(records), now);
@@ -48,9 +47,9 @@ export async function recordSteps(
     case 'lease_lost':
       throw leaseLost(id, task.deadReason === 'CANCELLED' ? 'cancelled' : 'lease_lost');
     case 'too_many':
-      throw fail('TOO_MANY_STEPS', `The task ${id} may have ${maxSteps} steps. Start a new task.`);
+      throw stepsRefused(id, 'too_many_steps', queue);
     case 'too_large':
-      throw fail('STEP_TOO_LARGE', `The steps of the task ${id} have more than 8 MiB.`);
+      throw stepsRefused(id, 'steps_too_large', queue);
     case 'done': {
       const recorded = result.steps.filter(({ isRecorded }) => isRecorded).length;
       delivery.stepsRecorded(queue.name, recorded);
@@ -60,25 +59,6 @@ export async function recordSteps(
       return request.steps ? { steps: shown } : shown[0]!;
     }
   }
-}
-
-/** Of configs that were written before there were steps. */
-const defaultMaxSteps = 1_000;
-
-function readStep(
-  { name, result, error, started_at: startedAt, consumes = [] }: QueueSchema<'StepInput'>,
-  pointer: string,
-  faults: FieldError[],
-): NewStep {
-  const text = result === undefined ? undefined : JSON.stringify(result);
-  const bytes = Buffer.byteLength(text ?? '');
-  if (bytes > maxStepBytes) {
-    const detail = `The result of the step ${name} has ${bytes} bytes; at most ${maxStepBytes}.`;
-    throw fail('STEP_TOO_LARGE', detail);
-  }
-  const started =
-    startedAt === undefined ? undefined : timeIn(startedAt, `${pointer}/started_at`, faults);
-  return { name, result: text, error, startedAt: started, consumes };
 }
 
 const maxSignalBytes = 64 * 1024;

@@ -1,10 +1,11 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { Suspension } from '../core/flow.js';
+import { maxStepBytes, type Suspension } from '../core/flow.js';
 import { maxMessageBytes } from '../core/outcome.js';
 import type { Queue } from '../core/queue.js';
 import { maxResultBytes } from '../core/result.js';
 import type { ReportResult, TaskReport } from '../delivery/index.js';
+import type { NewStep } from '../storage/port/task-store.js';
 import { type Envelope, timeIn, toEnvelope } from './base/bodies.js';
 import {
   type Principal,
@@ -34,6 +35,7 @@ export async function settleTask(
   const settled = await settle(task.id);
   if (settled === 'not_found') throw taskNotFound(id);
   if (settled === 'cancelled' || settled === 'lease_lost') throw leaseLost(task.id, settled);
+  if (typeof settled === 'string') throw stepsRefused(task.id, settled, queue);
   return toEnvelope(settled, queue);
 }
 
@@ -65,7 +67,7 @@ export async function settleTasks(
   items.forEach((given, index) => {
     try {
       const item = checks.settleItem.read(given);
-      reports.push({ index, id: item.id, report: toReport(item) });
+      reports.push({ index, id: item.id, report: toReport(item, maxStepsOf(queue)) });
     } catch (error) {
       results[index] = rejected(index, error);
     }
@@ -80,9 +82,15 @@ export async function settleTasks(
   return results;
 }
 
-function toReport(item: Item): TaskReport {
-  const { id, lease_token: token, outcome, result, suspend, ...failure } = item;
-  const task = { id: id.toUpperCase(), token };
+function toReport(item: Item, maxSteps: number): TaskReport {
+  const { id, lease_token: token, outcome, result, suspend, steps: listed, ...failure } = item;
+  const faults: FieldError[] = [];
+  const steps = listed?.map((step, index) => readStep(step, `/steps/${index}`, faults));
+  if (steps && outcome === 'fail') {
+    faults.push({ pointer: '/steps', message: 'cannot be recorded by a failure' });
+  }
+  if (faults.length > 0) throw failBody('INVALID_CLAIM', faults);
+  const task = { id: id.toUpperCase(), token, steps, maxSteps };
   if (outcome === 'suspend' && !suspend) {
     const message = 'is missing; say what the task waits for';
     throw failBody('INVALID_CLAIM', [{ pointer: '/suspend', message }]);
@@ -100,6 +108,7 @@ function toItemResult(id: string, index: number, result: ReportResult, queue: Qu
   if (result === 'cancelled' || result === 'lease_lost') {
     return rejected(index, leaseLost(id, result));
   }
+  if (typeof result === 'string') return rejected(index, stepsRefused(id, result, queue));
   return { index, status: 200, envelope: toEnvelope(result, queue) };
 }
 
@@ -132,6 +141,39 @@ export function readSuspension(given: QueueSchema<'Suspension'>, pointer: string
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   const tasks = given.tasks?.map((id) => id.toUpperCase());
   return { until, signals: given.signals, tasks, mode: given.mode ?? 'any' };
+}
+
+/** Of configs that were written before there were steps. */
+const defaultMaxSteps = 1_000;
+
+export function maxStepsOf({ config }: Queue): number {
+  return config.limits.max_steps ?? defaultMaxSteps;
+}
+
+type StepsRefused = 'too_many_steps' | 'steps_too_large';
+
+export function stepsRefused(id: string, why: StepsRefused, queue: Queue): Error {
+  if (why === 'steps_too_large') {
+    return fail('STEP_TOO_LARGE', `The steps of the task ${id} have more than 8 MiB.`);
+  }
+  const detail = `The task ${id} may have ${maxStepsOf(queue)} steps. Start a new task.`;
+  return fail('TOO_MANY_STEPS', detail);
+}
+
+export function readStep(
+  { name, result, error, started_at: startedAt, consumes = [] }: QueueSchema<'StepInput'>,
+  pointer: string,
+  faults: FieldError[],
+): NewStep {
+  const text = result === undefined ? undefined : JSON.stringify(result);
+  const bytes = Buffer.byteLength(text ?? '');
+  if (bytes > maxStepBytes) {
+    const detail = `The result of the step ${name} has ${bytes} bytes; at most ${maxStepBytes}.`;
+    throw fail('STEP_TOO_LARGE', detail);
+  }
+  const started =
+    startedAt === undefined ? undefined : timeIn(startedAt, `${pointer}/started_at`, faults);
+  return { name, result: text, error, startedAt: started, consumes };
 }
 
 /** JSON text; undefined if there is no result. */

@@ -11,6 +11,8 @@ import { storeProblems } from '../../src/storage/embedded/consistency.test-suppo
 import { openEmbeddedStore } from '../../src/storage/embedded/open.js';
 import { MemoryStore } from '../support/memory-store/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/open.js';
+import { sendSignal } from '../../src/storage/port/flow-run.js';
+import { readRuns } from '../../src/storage/port/flow-runs.js';
 import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { transferTasks } from '../../src/storage/transfer-tasks.js';
 import { newDirectory } from '../support/server.js';
@@ -81,6 +83,93 @@ test('transfer: a store is the same in PostgreSQL and back', async () => {
   );
 });
 
+/** A dependent, and a flow with a step and a signal that waits for a child. */
+async function fillFlows(store: TaskStore): Promise<Record<string, string>> {
+  await store.putQueue({ queue: 'mail', config: someConfig(), now: noon, by: 'ada' });
+  const ids = Object.fromEntries(
+    ['parent', 'child', 'dependent'].map((name) => [name, systemRandom.ulid(noon)]),
+  );
+  const task = (name: string, flow?: object) => ({
+    id: ids[name]!,
+    queue: 'mail',
+    handlerRef: name,
+    payload: Buffer.from('1'),
+    payloadContentType: 'text/plain',
+    headers: {},
+    priority: 4,
+    groupKey: null,
+    dueAt: noon,
+    expiresAt: null,
+    submittedBy: 'shop',
+    maxPending: 0,
+    ...(flow && { flow }),
+  });
+  await store.insertTasks([task('parent', { flowId: systemRandom.ulid(noon), key: 'p' })], noon);
+  const [parent] = await claimAll(store);
+  const dependsOn = [{ id: ids['parent']!, on: 'success' as const }];
+  await store.insertTasks([task('child', { parentId: ids['parent'] })], noon);
+  await store.insertTasks([task('dependent', { dependsOn })], noon);
+  const signal = { id: 's1', name: 'go', payload: '7' };
+  await store.runFlow(() => sendSignal(ids['parent']!, signal, noon), noon);
+  const verdict = { kind: 'suspended', dueAt: noon, flow: {} } as const;
+  const steps = [{ name: 'one', result: '1', consumes: [] }];
+  const suspension = { tasks: [ids['child']!], mode: 'all' as const };
+  const settlement = { ...settlementOf(parent!, verdict), suspension, steps, maxSteps: 9 };
+  expect(await store.settle([settlement])).toMatchObject([{ kind: 'settled' }]);
+  return ids;
+}
+
+const claimAll = (store: TaskStore) =>
+  store.claimDue({
+    queue: 'mail',
+    limit: 100,
+    now: noon + 60_000,
+    nodeId: 'node',
+    leaseExpiresAt: noon + 120_000,
+    newToken: () => systemRandom.ulid(noon),
+    maxInFlight: 100,
+    dispatchPerSecond: 0,
+    fifoGroups: false,
+  });
+
+/** Runs the child, which wakes the parent, which releases the dependent. */
+async function finishFlows(store: TaskStore, ids: Record<string, string>): Promise<void> {
+  const run = async (name: string, result: string) => {
+    const [task, ...others] = await claimAll(store);
+    expect([task!.id, others]).toEqual([ids[name], []]);
+    const found = (await readRuns(store, [task!])).get(task!.id);
+    await store.settle([{ ...settlementOf(task!, { kind: 'succeeded' }), result }]);
+    return found;
+  };
+  await run('child', '"done"');
+  expect(await run('parent', '"all"')).toMatchObject({
+    steps: [{ name: 'one', result: '1' }],
+    signals: [{ id: 's1', name: 'go', payload: '7' }],
+    children: [{ id: ids['child'], status: 'SUCCEEDED', result: '"done"' }],
+    wokenBy: { kind: 'task', id: ids['child'] },
+  });
+  expect(await run('dependent', '1')).toMatchObject({
+    dependencies: [{ id: ids['parent'], status: 'SUCCEEDED', result: '"all"' }],
+  });
+}
+
+test('transfer: flows go on in PostgreSQL, and after the way back', async () => {
+  let ids: Record<string, string> = {};
+  const data = await livedIn(async (store) => void (ids = await fillFlows(store)));
+  const url = await newUrl();
+  const moving = await openForTransfer(url);
+  await transferTasks(moving, { ...world, direction: 'in', dataDirectory: data });
+  const back = newDirectory();
+  await transferTasks(moving, { ...world, direction: 'out', dataDirectory: back });
+  await moving.close();
+  const store = await openPostgresStore(url, world);
+  onTestFinished(() => store.close());
+  await finishFlows(store, ids);
+  const embedded = await openEmbeddedStore(join(back, 'queue'), world);
+  onTestFinished(() => embedded.close());
+  await finishFlows(embedded, ids);
+});
+
 test('transfer: a transferred store continues where it was', async () => {
   const data = await livedIn((store) => submitMany(store, 30));
   const url = await newUrl();
@@ -91,17 +180,7 @@ test('transfer: a transferred store continues where it was', async () => {
   const store = await openPostgresStore(url, world);
   onTestFinished(() => store.close());
   expect(await store.counts('mail')).toMatchObject({ pending: 30, inFlight: 0, dead: 0 });
-  const claimed = await store.claimDue({
-    queue: 'mail',
-    limit: 100,
-    now: noon,
-    nodeId: 'node',
-    leaseExpiresAt: noon + 1_000,
-    newToken: () => systemRandom.ulid(noon),
-    maxInFlight: 100,
-    dispatchPerSecond: 0,
-    fifoGroups: false,
-  });
+  const claimed = await claimAll(store);
   expect(claimed).toHaveLength(30);
   await store.settle(claimed.map((task) => settlementOf(task, { kind: 'succeeded' })));
   expect(await store.setPaused({ queue: 'mail', paused: true, now: noon, by: 'ada' })).toBe(true);

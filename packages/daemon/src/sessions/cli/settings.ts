@@ -1,6 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { ContextLimits } from '../../core/guard.js';
 import type { PolicyRule } from '../../questions/question.js';
+import type { WorktreeSettings } from '../worktree-rules.js';
 import type { ExtraCli } from './command-lines.js';
 
 /** The settings in force; `values` is replaced when they change. */
@@ -22,7 +23,8 @@ export interface SessionSettings {
       readonly timeout: number;
     };
     readonly tokens: ContextLimits & BudgetSettings & { readonly compact_resume_prompt: string };
-    readonly worktrees: {
+    readonly repos: WorktreeSettings['repos'];
+    readonly worktrees: WorktreeSettings['worktrees'] & {
       /** Whether hooks and filters of repositories run. */
       readonly hooks: boolean;
     };

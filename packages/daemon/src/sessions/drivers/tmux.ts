@@ -118,6 +118,12 @@ export class TmuxDriver implements TalkingDriver {
     return shown.isOk ? shown.stdout : undefined;
   }
 
+  /** The content of the screen, with SGR sequences for colours. */
+  async colours(id: string): Promise<string | undefined> {
+    const shown = await tmux(this.#tmux, ['capture-pane', '-p', '-e', '-t', paneOf(id)]);
+    return shown.isOk ? shown.stdout : undefined;
+  }
+
   /** The content of the screen and its scrollback. */
   async history(id: string): Promise<string | undefined> {
     const args = ['capture-pane', '-p', '-J', '-S', '-', '-t', paneOf(id)];

@@ -26,6 +26,11 @@ export function Controls({ session }: { session: Session }) {
     refresh: ['sessions'],
     onDone: () => navigate('/'),
   });
+  const serve = useAction({
+    run: actions.serve,
+    done: ({ url }) => `Served at ${url}`,
+    refresh,
+  });
   const canStop = !isOver(session.status);
   useShortcut('x', 'Stop the agent', () => canStop && setConfirming('stop'));
   return (
@@ -44,6 +49,11 @@ export function Controls({ session }: { session: Session }) {
       >
         Restart
       </button>
+      {session.worktree && !session.serve && (
+        <button type="button" disabled={serve.isPending} onClick={() => serve.mutate()}>
+          Serve
+        </button>
+      )}
       <button type="button" className="danger" onClick={() => setConfirming('delete')}>
         Delete
       </button>

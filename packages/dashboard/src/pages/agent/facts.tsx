@@ -1,7 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { queries } from '../../api/queries.js';
 import { count, unknown } from '../../parts/format.js';
+import { OutsideLink } from '../../parts/outside-link.js';
 import { Panel } from '../../parts/page.js';
 import { Time } from '../../parts/time.js';
 import { ContextBar } from '../../sessions/context-bar.js';
@@ -46,6 +49,12 @@ export function Facts({ session }: { session: Session }) {
         <Fact name="Directory">
           <span className="mono">{session.workdir}</span>
         </Fact>
+        {session.serve && (
+          <Fact name="Served at">
+            <OutsideLink href={session.serve.url}>{session.serve.url}</OutsideLink>
+          </Fact>
+        )}
+        {session.task && <TaskFact task={session.task} id={session.id} />}
         {session.pipeline_id && (
           <Fact name="Pipeline">
             <Link href={`/pipelines/${session.pipeline_id}`}>job {session.job_id}</Link>
@@ -87,6 +96,26 @@ export function Facts({ session }: { session: Session }) {
         </p>
       )}
     </Panel>
+  );
+}
+
+/** The queue task that the session works on, and its other attempts. */
+function TaskFact({ task, id }: { task: NonNullable<Session['task']>; id: string }) {
+  const { data: sessions = [] } = useQuery(queries.sessions());
+  const others = sessions.filter((other) => other.task?.id === task.id && other.id !== id);
+  return (
+    <Fact name="Task">
+      <Link href={`/tasks/${task.id}`}>{task.id}</Link>
+      <span className="muted">
+        {' '}
+        of {task.queue}, attempt {task.attempt}
+      </span>
+      {others.map((other) => (
+        <span key={other.id}>
+          , <Link href={`/agents/${other.id}`}>attempt {other.task!.attempt}</Link>
+        </span>
+      ))}
+    </Fact>
   );
 }
 

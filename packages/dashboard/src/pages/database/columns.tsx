@@ -85,7 +85,9 @@ function shapeOf(
   sample: readonly DbRecord[],
   field: string,
 ): Pick<Column<DbRecord>, 'width' | 'numeric'> {
-  const values = sample.map(({ data }) => data[field]).filter((value) => value != null);
+  const values = sample
+    .map(({ data }) => data[field])
+    .filter((value) => value !== null && value !== undefined);
   const lengths = values.map((value) => cellText(value).length).toSorted((a, b) => a - b);
   const usual = lengths[Math.floor(lengths.length * 0.9)] ?? 0;
   const share = Math.min(Math.max(usual, field.length, 4), 40);

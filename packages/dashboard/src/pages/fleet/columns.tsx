@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { attemptText } from '@millrace/contract/lists/daemon';
 import { Link } from 'wouter';
 import { baseName, unknown } from '../../parts/format.js';
 import { Status } from '../../parts/status.js';
@@ -27,6 +28,7 @@ export function fleetColumns(
         <>
           <Link href={`/agents/${session.id}`} className="row-link fleet-name">
             {session.name}
+            {attemptText(session.task)}
           </Link>
           <span className="fleet-second">
             <Status tone={sessionTones[session.status]}>{session.status}</Status>

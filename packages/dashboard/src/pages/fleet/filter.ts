@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { newestAttempts } from '@millrace/contract/lists/daemon';
 
 type Session = DaemonSchema<'Session'>;
 type Status = Session['status'];
@@ -32,7 +33,8 @@ export function filterSessions(
 ): readonly Session[] {
   const { includes } = statusGroups.find(({ id }) => id === group)!;
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return sessions.filter((session) => {
+  // Retries of a queue task are one row.
+  return newestAttempts(sessions).filter((session) => {
     if (!includes(session.status)) return false;
     if (wanted.length === 0) return true;
     const { id, name, backend, model, repo, branch, tags, status } = session;

@@ -89,7 +89,7 @@ function TaskFacts({ task }: { task: Node }) {
         {!task.hidden && (
           <>
             <span className="muted">
-              {task.handler_ref} in {task.queue}, submitted <Time at={task.created_at!} />
+              {task.handler_ref} in {task.queue}, submitted <Time at={task.created_at} />
               {task.ended_at && (
                 <>
                   , ended <Time at={task.ended_at} />

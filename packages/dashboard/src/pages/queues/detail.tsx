@@ -28,7 +28,7 @@ import { Workers } from './workers.js';
 import { ageText } from './list.js';
 import { rateText } from './rates.js';
 import { QueueState } from './queue-state.js';
-import { SubmitDialog } from './submit-dialog.js';
+import { SubmitDialog } from '../../queue/submit-dialog.js';
 import { TaskLookup } from './task-lookup.js';
 import { useHistory } from './use-history.js';
 

@@ -1,6 +1,6 @@
 import { ApiError } from '@millrace/client';
 import type { Schedule } from '../../queue/api.js';
-import { fromBase64, toBase64 } from './payload.js';
+import { fromBase64, toBase64 } from '../../queue/payload.js';
 
 /** A schedule as texts of a form. */
 export interface ScheduleDraft {

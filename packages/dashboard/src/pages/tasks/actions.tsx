@@ -1,8 +1,11 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { FormDialog } from '../../parts/form-dialog.js';
+import { navigate } from '../../parts/location.js';
 import { useShortcut } from '../../parts/shortcuts.js';
-import { cancelTask, redrive, runNow, setPriority, type Task } from '../../queue/api.js';
+import { cancelTask, purge, redrive, runNow, setPriority, type Task } from '../../queue/api.js';
+import { fromBase64, toBase64 } from '../../queue/payload.js';
+import { SubmitDialog } from '../../queue/submit-dialog.js';
 
 const refresh = ['queue-task', 'queues', 'tasks', 'task-count'];
 const priorities = Array.from({ length: 10 }, (_, priority) => priority);
@@ -11,11 +14,14 @@ const priorities = Array.from({ length: 10 }, (_, priority) => priority);
 export function TaskActions({ task }: { task: Task }) {
   const { status } = task;
   const isPending = status === 'PENDING';
+  const hasEnded = status === 'DEAD' || status === 'SUCCEEDED';
   return (
     <>
       {isPending && <Priority task={task} />}
       {isPending && <RunNow id={task.id} />}
       {(isPending || status === 'IN_FLIGHT') && <Cancel task={task} />}
+      {hasEnded && isText(task.payload) && <SubmitAgain task={task} />}
+      {status === 'DEAD' && <Purge task={task} />}
       {status === 'DEAD' && <Redrive task={task} />}
     </>
   );
@@ -90,6 +96,57 @@ function Cancel({ task: { id, status } }: { task: Task }) {
             />
             <span className="field-hint">Optional. Shown on the task and in the audit log.</span>
           </label>
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+const isText = (base64: string) => toBase64(fromBase64(base64)) === base64;
+
+/** A new task like this one, after changes to its payload. */
+function SubmitAgain({ task }: { task: Task }) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <>
+      <button type="button" onClick={() => setIsOpen(true)}>
+        Submit again…
+      </button>
+      {isOpen && (
+        <SubmitDialog
+          queue={task.queue}
+          like={task}
+          onClose={() => setIsOpen(false)}
+          onSubmitted={(id) => navigate(`/tasks/${id}`)}
+        />
+      )}
+    </>
+  );
+}
+
+function Purge({ task: { id, queue } }: { task: Task }) {
+  const [isConfirming, setIsConfirming] = useState(false);
+  const act = useAction({
+    run: () => purge(queue, { ids: [id] }, {}),
+    done: () => 'Purged the task.',
+    refresh: [...refresh, 'dead', 'dead-groups'],
+    onDone: () => navigate(`/dead-letters/${queue}`),
+  });
+  return (
+    <>
+      <button type="button" className="danger" onClick={() => setIsConfirming(true)}>
+        Purge task…
+      </button>
+      {isConfirming && (
+        <FormDialog
+          title="Purge this task?"
+          submitLabel="Purge"
+          dangerous
+          busy={act.isPending}
+          onSubmit={() => act.mutate()}
+          onClose={() => setIsConfirming(false)}
+        >
+          <p>The task and its payload are deleted for good.</p>
         </FormDialog>
       )}
     </>

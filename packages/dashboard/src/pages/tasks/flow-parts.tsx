@@ -91,7 +91,7 @@ export function SignalForm({ id, names }: { id: string; names: readonly string[]
     refresh: ['queue-task', 'task-history'],
     onDone: () => setText(''),
     onFailed: (error) => {
-      setFault(explain(error as Error).title);
+      setFault(explain(error).title);
       return true;
     },
   });

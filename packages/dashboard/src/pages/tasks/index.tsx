@@ -12,7 +12,10 @@ export default function TaskPage({ params }: { params: Readonly<Record<string, s
   const id = params['id']!;
   const task = useQuery(queueQueries.task(id));
   const found = task.data;
-  const history = useQuery({ ...queueQueries.history(id, isOpen(found)), enabled: !!found });
+  const history = useQuery({
+    ...queueQueries.history(id, isOpen(found)),
+    enabled: !!found && hasHistory(found),
+  });
   const above = found ? (
     <Link href={`/queues/${found.queue}`}>{found.queue}</Link>
   ) : (
@@ -39,6 +42,13 @@ export default function TaskPage({ params }: { params: Readonly<Record<string, s
     </Page>
   );
 }
+
+/** Whether there is more to show than attempts; a plain task saves two requests a second. */
+function hasHistory({ step_count, has_children, waiting_for: waiting }: Task): boolean {
+  return !!step_count || !!has_children || suspensions.has(waiting ?? '');
+}
+
+const suspensions: ReadonlySet<string> = new Set(['timer', 'signal', 'tasks']);
 
 function isOpen(task: Task | undefined): boolean {
   return task?.status === 'PENDING' || task?.status === 'IN_FLIGHT';

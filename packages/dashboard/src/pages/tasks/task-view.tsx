@@ -1,5 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
+import { queries } from '../../api/queries.js';
 import { duration, words } from '../../parts/format.js';
 import { Link } from 'wouter';
+import { Copy } from '../../parts/id.js';
 import { Status, type Tone } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import type { QueueSchema } from '@millrace/contract/queue';
@@ -45,7 +48,9 @@ export function TaskView({ task, history }: { task: Task; history?: FullHistory 
           {waiting && <span className="muted">{waits[waiting]}</span>}
         </dd>
         <dt>Id</dt>
-        <dd className="mono">{task.id}</dd>
+        <dd>
+          <span className="mono">{task.id}</span> <Copy text={task.id} name="id" />
+        </dd>
         <dt>Handler</dt>
         <dd>{task.handler_ref}</dd>
         <dt>Queue</dt>
@@ -60,9 +65,10 @@ export function TaskView({ task, history }: { task: Task; history?: FullHistory 
             <dd>{task.group_key}</dd>
           </>
         )}
-        {task.progress && <ProgressRow progress={task.progress} />}
+        {task.progress && <ProgressRow progress={task.progress} isLive={status === 'IN_FLIGHT'} />}
         <dt>Attempts</dt>
         <dd>{attemptsText(task)}</dd>
+        <Agents task={task.id} />
         <dt>Submitted</dt>
         <dd>
           <Time at={task.created_at} /> by {task.submitted_by}
@@ -115,6 +121,26 @@ export function TaskView({ task, history }: { task: Task; history?: FullHistory 
   );
 }
 
+/** The agents that worked on the task, one for each attempt. */
+function Agents({ task }: { task: string }) {
+  const { data: sessions = [] } = useQuery(queries.sessions());
+  const own = sessions.filter((session) => session.task?.id === task);
+  if (own.length === 0) return null;
+  return (
+    <>
+      <dt>Agents</dt>
+      <dd>
+        {own.map(({ id, name, task: attempt }) => (
+          <div key={id}>
+            <Link href={`/agents/${id}`}>{name}</Link>
+            <span className="muted"> attempt {attempt!.attempt}</span>
+          </div>
+        ))}
+      </dd>
+    </>
+  );
+}
+
 const reasons: Readonly<Record<string, string>> = {
   ATTEMPTS_EXHAUSTED: 'after its last attempt',
   PERMANENT: 'after a permanent failure',
@@ -143,13 +169,19 @@ function Result({ task: { result, result_dropped } }: { task: Task }) {
   return <Viewer title="Result" content={content} type="application/json" />;
 }
 
-function ProgressRow({ progress }: { progress: QueueSchema<'Progress'> }) {
+interface ProgressRowProps {
+  progress: QueueSchema<'Progress'>;
+  /** A bar would look as if it still moved. */
+  isLive: boolean;
+}
+
+function ProgressRow({ progress, isLive }: ProgressRowProps) {
   const { percent: done, message, at } = progress;
   return (
     <>
-      <dt>Progress</dt>
+      <dt>{isLive ? 'Progress' : 'Last progress'}</dt>
       <dd>
-        {done !== null && <progress max={100} value={done} aria-label="Progress" />}{' '}
+        {isLive && done !== null && <progress max={100} value={done} aria-label="Progress" />}{' '}
         {done !== null && `${Math.round(done)}%`} {message}{' '}
         <span className="muted">
           <Time at={at} />
@@ -167,8 +199,12 @@ function History({ task, history }: { task: Task; history: TaskHistory | undefin
       <TimelineView task={task} {...(history && { history })} />
       {attempts.length === 0 && <p className="muted">No attempt has finished yet.</p>}
       <ol className="task-attempts">
-        {attempts.toReversed().map((attempt) => (
-          <AttemptItem key={`${attempt.redrive}.${attempt.attempt}`} attempt={attempt} />
+        {attempts.toReversed().map((attempt, at, all) => (
+          <AttemptItem
+            key={`${attempt.redrive}.${attempt.attempt}`}
+            attempt={attempt}
+            isRepeated={attempt.response_snippet === all[at - 1]?.response_snippet}
+          />
         ))}
       </ol>
     </section>
@@ -183,7 +219,8 @@ const outcomeTones: Readonly<Record<string, Tone>> = {
   DEFERRED: 'off',
 };
 
-function AttemptItem({ attempt }: { attempt: Attempt }) {
+/** `isRepeated`: its response or stack is that of the attempt above. */
+function AttemptItem({ attempt, isRepeated }: { attempt: Attempt; isRepeated: boolean }) {
   const { outcome, error_type, http_status, message, response_snippet: snippet } = attempt;
   return (
     <li className="task-attempt">
@@ -200,7 +237,8 @@ function AttemptItem({ attempt }: { attempt: Attempt }) {
         </span>
       </div>
       {message && <p>{message}</p>}
-      {snippet && (
+      {snippet && isRepeated && <p className="muted">The same response as above.</p>}
+      {snippet && !isRepeated && (
         <pre className="task-payload" tabIndex={0}>
           {snippet}
         </pre>

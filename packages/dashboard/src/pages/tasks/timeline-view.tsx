@@ -9,14 +9,22 @@ export function TimelineView({ task, history = {} }: { task: Task; history?: Tas
   const shownAt = now();
   const { rows, ticks } = timelineOf(task, history, shownAt);
   if (rows.length === 0) return null;
+  // Attempts alone are a picture of the list below it; the rest is shown nowhere else.
+  const isFlow = rows.some(({ kind }) => kind !== 'attempt');
+  const [Rows, Row] = isFlow ? (['ol', 'li'] as const) : (['div', 'div'] as const);
+  const label = summaryOf(task, rows);
   return (
-    <div className="timeline">
-      <ol className="timeline-rows" aria-label={summaryOf(task, rows)}>
+    <div className="timeline" {...(!isFlow && { role: 'img', 'aria-label': label })}>
+      <Rows className="timeline-rows" aria-label={isFlow ? label : undefined}>
         {rows.map((row) => {
           const took = duration((row.endMs ?? shownAt) - row.startMs);
           const name = row.task ? <Link href={`/tasks/${row.task}`}>{row.name}</Link> : row.name;
           return (
-            <li key={row.key} className="timeline-row" title={`${row.name}: ${row.state}, ${took}`}>
+            <Row
+              key={row.key}
+              className="timeline-row"
+              title={`${row.name}: ${row.state}, ${took}`}
+            >
               <span className="timeline-name ellipsis">{name}</span>
               <span className="timeline-track">
                 <span
@@ -27,10 +35,10 @@ export function TimelineView({ task, history = {} }: { task: Task; history?: Tas
                   {row.kind}, {row.state}, {took}
                 </span>
               </span>
-            </li>
+            </Row>
           );
         })}
-      </ol>
+      </Rows>
       <div className="timeline-row timeline-axis" aria-hidden="true">
         <span className="timeline-name" />
         <span className="timeline-track">

@@ -12,6 +12,7 @@ const index = z.strictObject({
   vector: z.string().min(1).optional(),
   dims: z.int().min(1).optional(),
   metric: z.enum(['cosine', 'dot', 'l2']).optional(),
+  storage: z.enum(['float32', 'int8']).optional(),
   unique: z.boolean().default(false),
   sparse: z.boolean().default(false),
   collation: z.enum(['ci']).optional(),

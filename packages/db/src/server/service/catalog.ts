@@ -79,7 +79,7 @@ export function catalogMethods(parts: ServiceParts): CatalogMethods {
 
 function declaredIndex(request: Request<'CreateIndex'>): DeclaredIndex {
   const { fields, unique, sparse, collation, where, search, language, weights } = request;
-  const { vector, dims, metric } = request;
+  const { vector, dims, metric, storage } = request;
   const other = {
     ...(unique && { unique }),
     ...(sparse && { sparse }),
@@ -89,7 +89,11 @@ function declaredIndex(request: Request<'CreateIndex'>): DeclaredIndex {
     ...(weights !== undefined && { weights: weights as Record<string, number> }),
   };
   if (vector !== '') {
-    const how = { dims, ...(metric !== '' && { metric: metric as 'cosine' }) };
+    const how = {
+      dims,
+      ...(metric !== '' && { metric: metric as 'cosine' }),
+      ...(storage !== '' && { storage: storage as 'int8' }),
+    };
     return { vector, ...how, ...other, ...(fields.length > 0 && { fields }) };
   }
   if (search.length > 0) return { search, ...other, ...(fields.length > 0 && { fields }) };
@@ -98,7 +102,7 @@ function declaredIndex(request: Request<'CreateIndex'>): DeclaredIndex {
 
 export function indexStatus({ definition, state }: IndexInfo) {
   const { fields, unique = false, sparse = false, collation, where } = definition;
-  const { kind, language, weights, dims, metric = 'cosine' } = definition;
+  const { kind, language, weights, dims, metric = 'cosine', storage } = definition;
   return create(IndexStatusSchema, {
     name: indexName(definition),
     fields: [...fields],
@@ -110,6 +114,7 @@ export function indexStatus({ definition, state }: IndexInfo) {
     ...(kind !== undefined && { kind }),
     ...(kind === 'search' && { language: language ?? 'none' }),
     ...(dims !== undefined && { dims, metric }),
+    ...(storage === 'int8' && { storage }),
     ...(weights !== undefined && { weights: { ...weights } }),
   });
 }

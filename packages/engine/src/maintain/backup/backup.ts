@@ -79,13 +79,16 @@ function snapshotWriter(core: Core): BackupWriter {
 function catalogOf({ collections, only, sinceChain }: BackupScope): BackupCatalog {
   return {
     collections: collections.map(({ id, name }) => ({ number: id, name })),
+    // Others come back with the declarations, which are records.
     indexes: collections.flatMap(({ name, indexes }) =>
-      indexes.map(({ definition }) => ({
-        collection: name,
-        fields: [...definition.fields],
-        unique: Boolean(definition.unique),
-        sparse: Boolean(definition.sparse),
-      })),
+      indexes
+        .filter(({ definition: { kind, collation, where } }) => !kind && !collation && !where)
+        .map(({ definition }) => ({
+          collection: name,
+          fields: [...definition.fields],
+          unique: Boolean(definition.unique),
+          sparse: Boolean(definition.sparse),
+        })),
     ),
     only: only ? [...only].sort() : null,
     since_chain: sinceChain ? hashToHex(sinceChain) : null,

@@ -163,6 +163,32 @@ export class InPlaceReads {
     }
   }
 
+  /** As `entries`, with the value of each: `visit` must not read anything else. */
+  entryRows(
+    range: KeyRange,
+    txn: Transaction,
+    visit: (
+      key: Uint8Array,
+      start: number,
+      end: number,
+      value: Buffer,
+      valueEnd: number,
+    ) => boolean,
+  ): void {
+    let isDone = false;
+    this.#visitor = (key, start, value, valueEnd) => {
+      isDone = visit(key, start, this.#keyEnd, value, valueEnd);
+    };
+    const rows = this.#keys.getRange(rangeOptions(range, txn))[Symbol.iterator]();
+    try {
+      while (!isDone && !rows.next().done);
+    } catch (error) {
+      throw explainDamage(error, this.path);
+    } finally {
+      rows.return?.();
+    }
+  }
+
   #plain(bytes: SharedWindow): Buffer {
     if (bytes !== this.#shared) {
       this.#shared = bytes;

@@ -166,12 +166,14 @@ function wireOptions({ backoff, timeoutMs, retainMs, labels }: TaskOptions) {
 
 function toFlowFields(
   { status, dueAt }: Task,
-  { flowId, parentId, wait }: TaskFlow,
-): Pick<Envelope, 'flow_id' | 'parent_id' | 'wakes_at'> {
+  { flowId, parentId, wait, steps, hasChildren }: TaskFlow,
+): Pick<Envelope, 'flow_id' | 'parent_id' | 'wakes_at' | 'step_count' | 'has_children'> {
   const isSuspended = status === 'PENDING' && wait && wait.kind !== 'dependencies';
   return {
     ...(flowId !== undefined && { flow_id: flowId }),
     ...(parentId !== undefined && { parent_id: parentId }),
+    ...(steps && steps.count > 0 && { step_count: steps.count }),
+    ...(hasChildren && { has_children: true }),
     ...(isSuspended && { wakes_at: dueAt === never ? null : timeOrNull(dueAt) }),
   };
 }

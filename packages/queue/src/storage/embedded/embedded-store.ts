@@ -128,7 +128,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     });
     this.#settlements = new Batcher({
       ...shared,
-      run: (step, each) => (each.suspension ? settleInFlow(step, each) : settle(step, each)),
+      run: (step, each) =>
+        each.suspension || each.steps ? settleInFlow(step, each) : settle(step, each),
     });
     this.#read((rows) => this.#events.load(rows));
   }

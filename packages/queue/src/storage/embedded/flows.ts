@@ -1,6 +1,6 @@
 import { failDependent, redriveRow, toTask } from '../port/store-parts.js';
 import { tasksEnded } from '../port/flow-graph.js';
-import { suspendTask } from '../port/flow-run.js';
+import { settleInFlow as settleByProgram } from '../port/flow-run.js';
 import type { FlowChange, FlowIo } from '../port/flow-program.js';
 import { runNow } from '../port/flow-program.js';
 import type { Settlement, SettleResult } from '../port/task-store.js';
@@ -32,9 +32,7 @@ export function flowIo(step: Step, now: number): FlowIo {
 
 /** Settles a claim; one that suspends its task waits from now on. */
 export function settleInFlow(step: Step, settlement: Settlement): SettleResult {
-  const { suspension, now } = settlement;
-  if (!suspension) return settle(step, settlement);
-  return runNow(suspendTask(settlement, suspension), flowIo(step, now));
+  return runNow(settleByProgram(settlement), flowIo(step, settlement.now));
 }
 
 /** Notifies waiting tasks of the ends of this step, and those of theirs, until none is left. */

@@ -16,13 +16,25 @@ import type { Task, Tombstone } from '../../core/task.js';
 import { isTask, Links, woken } from './flow-graph.js';
 import { perform, type FlowProgram } from './flow-program.js';
 import { type FlowRow } from './flow-store.js';
-import type { Settlement, SettleResult } from './task-store.js';
+import type { NewStep, Settlement, SettleResult } from './task-store.js';
+
+/** Records the steps of a settlement, and settles the task if they can be. */
+export function* settleInFlow(settlement: Settlement): FlowProgram<SettleResult> {
+  const { id, suspension, steps, maxSteps = 0 } = settlement;
+  if (steps) {
+    const recorded = yield* recordSteps({ ...settlement, steps, maxSteps, mayBeLate: true });
+    if (recorded.kind === 'too_many' || recorded.kind === 'too_large') {
+      const task = (yield* perform({ op: 'tasks', ids: [id] })).get(id) as Task;
+      const kind = recorded.kind === 'too_many' ? 'too_many_steps' : 'steps_too_large';
+      return { kind, task };
+    }
+  }
+  if (suspension) return yield* suspendTask(settlement, suspension);
+  return yield* perform({ op: 'settle', settlement });
+}
 
 /** Ends a claim; the task waits for a time, signals or other tasks. */
-export function* suspendTask(
-  settlement: Settlement,
-  suspension: Suspension,
-): FlowProgram<SettleResult> {
+function* suspendTask(settlement: Settlement, suspension: Suspension): FlowProgram<SettleResult> {
   const { id, token, now } = settlement;
   const awaited = [...new Set(suspension.tasks)];
   const known = yield* perform({ op: 'tasks', ids: [id, ...awaited] });
@@ -136,11 +148,8 @@ export interface StepRecords {
   now: number;
   steps: readonly NewStep[];
   maxSteps: number;
-}
-
-export interface NewStep extends Pick<StoredStep, 'name' | 'result' | 'error' | 'startedAt'> {
-  /** Ids of signals that are read with this step. */
-  consumes: readonly string[];
+  /** Whoever settles the task decides whether its lease is still held. */
+  mayBeLate?: boolean;
 }
 
 export type StepResult =
@@ -149,10 +158,11 @@ export type StepResult =
 
 /** Records steps under the lease of the task: all or none. The first record of a name wins. */
 export function* recordSteps(request: StepRecords): FlowProgram<StepResult> {
-  const { id, token, now, steps, maxSteps } = request;
+  const { id, token, now, steps, maxSteps, mayBeLate = false } = request;
   const task = (yield* perform({ op: 'tasks', ids: [id] })).get(id);
   if (!task || !isTask(task)) return { kind: 'not_found' };
-  if (task.lease?.token !== token || task.lease.expiresAt <= now) return { kind: 'lease_lost' };
+  const isLate = !mayBeLate && (task.lease?.expiresAt ?? 0) <= now;
+  if (task.lease?.token !== token || isLate) return { kind: 'lease_lost' };
   const keys = [...new Set(steps.map(({ name }) => name))];
   const rows = yield* perform({ op: 'rows', kind: 'step', ids: [id], keys });
   const known = new Map(rows.map((row) => [row.key, JSON.parse(row.value) as StoredStep]));

@@ -12,7 +12,7 @@ import type {
   WholeTask,
 } from '../../core/task.js';
 import type { Verdict } from '../../core/outcome.js';
-import type { Suspension, TaskFlow } from '../../core/flow.js';
+import type { Suspension, TaskFlow, StoredStep } from '../../core/flow.js';
 import type { FlowStore } from './flow-store.js';
 import type { EventLog } from './events.js';
 import type { TaskChanging } from './task-changes.js';
@@ -284,8 +284,16 @@ export interface Settlement {
   resultDropped?: boolean | undefined;
   /** What the task waits for, with the verdict `suspended`; the store fills in the verdict. */
   suspension?: Suspension | undefined;
+  /** Recorded in the same commit. */
+  steps?: readonly NewStep[] | undefined;
+  maxSteps?: number | undefined;
   /** Only if the lease expired by this time: it may have been extended on another server. */
   expiredBy?: number | undefined;
+}
+
+export interface NewStep extends Pick<StoredStep, 'name' | 'result' | 'error' | 'startedAt'> {
+  /** Ids of signals that are read with this step. */
+  consumes: readonly string[];
 }
 
 export type SettleResult =
@@ -293,7 +301,9 @@ export type SettleResult =
   /** This claim was settled before, with this kind of verdict. */
   | { kind: 'repeated'; task: Task; verdict: Verdict['kind'] }
   /** The lease belongs to another claim, or the task does not exist. */
-  | { kind: 'lease_lost'; task: Task | undefined };
+  | { kind: 'lease_lost'; task: Task | undefined }
+  /** Its steps cannot be recorded, and it is not settled. */
+  | { kind: 'too_many_steps' | 'steps_too_large'; task: Task };
 
 export interface DeadFilter {
   errorType?: string | undefined;

@@ -65,7 +65,7 @@ import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer-end.js';
 import { waitKinds } from '../../core/flow.js';
 import { insertFlow } from '../port/flow-graph.js';
-import { suspendTask } from '../port/flow-run.js';
+import { settleInFlow } from '../port/flow-run.js';
 import { runLater } from '../port/flow-program.js';
 import { takeFlowEnds } from './flow.sql.js';
 import { type FlowParts, PostgresFlows } from './flow-store.js';
@@ -277,7 +277,7 @@ export class PostgresStore extends PostgresFlows implements TaskStore {
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
-    const results = settlements.some(({ suspension }) => suspension)
+    const results = settlements.some(({ suspension, steps }) => suspension ?? steps)
       ? await Promise.all(settlements.map((each) => this.#settleOne(each)))
       : await this.#settlements.add(settlements);
     results.forEach((result, i) => {
@@ -301,10 +301,10 @@ export class PostgresStore extends PostgresFlows implements TaskStore {
   }
 
   async #settleOne(settlement: Settlement): Promise<SettleResult> {
-    const { suspension, now } = settlement;
-    if (!suspension) return (await this.#settlements.add([settlement]))[0]!;
-    const result = await this.runFlow(() => suspendTask(settlement, suspension), now);
-    if (result.kind === 'settled' && result.task.status === 'DEAD') this.#claimed.flowEnds++;
+    const { suspension, steps, now } = settlement;
+    if (!suspension && !steps) return (await this.#settlements.add([settlement]))[0]!;
+    const result = await this.runFlow(() => settleInFlow(settlement), now);
+    if (result.kind === 'settled' && result.task.status !== 'PENDING') this.#claimed.flowEnds++;
     return result;
   }
 

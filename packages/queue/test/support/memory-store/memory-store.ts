@@ -66,7 +66,7 @@ import {
   never,
 } from '../../../src/core/flow.js';
 import { insertFlow, tasksEnded, tasksRedriven } from '../../../src/storage/port/flow-graph.js';
-import { suspendTask } from '../../../src/storage/port/flow-run.js';
+import { settleInFlow } from '../../../src/storage/port/flow-run.js';
 import { type FlowChange, runNow } from '../../../src/storage/port/flow-program.js';
 import type { AnyProgram } from '../../../src/storage/port/flow-store.js';
 import {
@@ -278,8 +278,8 @@ export class MemoryStore extends ListeningStore implements TaskStore {
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = settlements.map((each) => {
-      const { suspension, now } = each;
-      return suspension ? this.#run(suspendTask(each, suspension), now) : this.#settle(each);
+      const isInFlow = each.suspension ?? each.steps;
+      return isInFlow ? this.#run(settleInFlow(each), each.now) : this.#settle(each);
     });
     this.#notifyWaiters();
     for (const { task } of results) if (task) this.notifyEnded(task);

@@ -1,31 +1,33 @@
 import { useState } from 'react';
-import { useAction } from '../../parts/action.js';
-import { FormDialog } from '../../parts/form-dialog.js';
-import { submitTask } from '../../queue/api.js';
-import { toBase64 } from './payload.js';
+import { useAction } from '../parts/action.js';
+import { FormDialog } from '../parts/form-dialog.js';
+import { submitTask, type Task } from './api.js';
+import { fromBase64, toBase64 } from './payload.js';
 
 interface SubmitDialogProps {
   queue: string;
+  /** The fields begin with those of this task. */
+  like?: Task;
   onClose: () => void;
   onSubmitted: (id: string) => void;
 }
 
 const types = ['application/json', 'text/plain; charset=utf-8', 'application/octet-stream'];
 
-/** Submits one test task. */
-export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps) {
-  const [handler, setHandler] = useState('test');
-  const [payload, setPayload] = useState('{}');
-  const [type, setType] = useState(types[0]!);
+/** Submits one test task, or one like another task. */
+export function SubmitDialog({ queue, like, onClose, onSubmitted }: SubmitDialogProps) {
+  const [handler, setHandler] = useState(like?.handler_ref ?? 'test');
+  const [payload, setPayload] = useState(like ? fromBase64(like.payload) : '{}');
+  const [type, setType] = useState(like?.payload_content_type ?? types[0]!);
   const [delay, setDelay] = useState('0');
-  const [priority, setPriority] = useState('4');
+  const [priority, setPriority] = useState(String(like?.priority ?? 4));
   const submit = useAction({
     run: () =>
       submitTask(queue, {
         handler_ref: handler,
         payload: toBase64(payload),
         payload_content_type: type,
-        headers: {},
+        headers: like?.headers ?? {},
         priority: Number(priority),
         ...(Number(delay) > 0 && { delay_ms: Number(delay) * 1000 }),
       }),
@@ -35,7 +37,7 @@ export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps)
   });
   return (
     <FormDialog
-      title={`Submit test task to ${queue}`}
+      title={like ? `Submit ${like.handler_ref} again` : `Submit test task to ${queue}`}
       submitLabel="Submit"
       busy={submit.isPending}
       onSubmit={() => submit.mutate()}
@@ -65,7 +67,7 @@ export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps)
       <label className="field">
         Payload type
         <select value={type} onChange={(event) => setType(event.target.value)}>
-          {types.map((one) => (
+          {[...new Set([...types, type])].map((one) => (
             <option key={one}>{one}</option>
           ))}
         </select>
