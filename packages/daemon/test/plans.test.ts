@@ -1,8 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectSchema } from './support/client.js';
+import { FakeClis } from './support/fake-clis.js';
 import {
   gitIn,
   newRepo,
@@ -19,7 +21,9 @@ let daemon: AgentDaemon;
 let count = 0;
 
 beforeAll(async () => {
-  daemon = await startAgentDaemon({ flags: { 'agents-feedback-interval': '100ms' } });
+  const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-plans-')));
+  new FakeClis(join(home, 'bin')).add('gemini', 'process.exit(3);');
+  daemon = await startAgentDaemon({ home, flags: { 'agents-feedback-interval': '100ms' } });
 }, 60_000);
 afterAll(async () => {
   await removeSessions(daemon.api);
@@ -122,7 +126,8 @@ test('race, review and merge gate: pick one, findings go back, a yes merges', as
         key: 'r',
         prompt: 'write race.txt',
         race: ['claude', 'claude'],
-        verify: 'test -f race.txt',
+        // What a check leaves is not merged, and does not stop the merge.
+        verify: 'test -f race.txt && echo left >> left.txt && echo left >> race.txt',
         review: { by: 'claude', rounds: 1 },
         merge: 'ask',
       },
@@ -132,6 +137,7 @@ test('race, review and merge gate: pick one, findings go back, a yes merges', as
   const early = { method: 'POST', path, body: { session_id: 'x' } };
   await daemon.api.refused(early, 409, 'PLAN_STATE');
   const waiting = taskIn(await waitsFor(plan.id, 'r', 'pick'), 'r');
+  expect(waiting.race.map(({ error }) => error)).toEqual([null, null]);
   expect(waiting.race).toMatchObject([
     { status: 'done', backend: 'claude', verify: { passed: true }, picked: false },
     { status: 'done', diff: { files: 1, additions: 1, deletions: 0 } },
@@ -180,6 +186,25 @@ test('race: a judge picks, and a person does where it names none', async () => {
   const canceled = await daemon.api.ok('POST', `/api/v1/plans/${open.id}:cancel`);
   expect(canceled).toMatchObject({ status: 'canceled', tasks: [{ status: 'canceled' }] });
 }, 240_000);
+
+test('race: an agent that fails is out of it, and the race goes on', async () => {
+  const repo = freshRepo();
+  const race = ['gemini', 'claude'];
+  const tasks = [{ key: 'r', prompt: 'write r.txt', race, merge: 'auto' }];
+  const plan = await create({ title: 'Uneven', repo, tasks });
+  const task = taskIn(await waitsFor(plan.id, 'r', 'pick'), 'r');
+  const error = expect.stringContaining('errored');
+  expect(task.race).toMatchObject([
+    { status: 'failed', error },
+    { status: 'done', backend: 'claude' },
+  ]);
+  const [failed, won] = task.race.map((each) => ({ session_id: each.session_id! }));
+  const path = `/api/v1/plans/${plan.id}/tasks/r:pick`;
+  await daemon.api.refused({ method: 'POST', path, body: failed }, 400, 'INVALID_REQUEST');
+  await daemon.api.ok('POST', path, won);
+  expect(taskIn(await ended(plan.id), 'r')).toMatchObject({ merged: true });
+  expect(gitIn(repo, 'ls-tree', '--name-only', 'main')).toBe('r.txt');
+}, 180_000);
 
 test('merge gate: a conflict fails the task and says what to do; a no leaves the branch', async () => {
   const repo = freshRepo();

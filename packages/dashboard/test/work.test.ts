@@ -136,7 +136,8 @@ describe('plans', () => {
       await race.getByRole('button', { name: 'Pick 2' }).click();
       await page.getByText('Picked for upload.').waitFor();
       await page.getByRole('button', { name: 'Yes, merge it' }).click();
-      await page.getByRole('button', { name: 'look' }).click();
+      const graph = page.getByRole('group', { name: 'Tasks and their dependencies' });
+      await graph.getByRole('button', { name: /^look\W*ready/ }).click();
       await page.getByRole('button', { name: 'Complete task' }).click();
       await page.getByLabel('Result').fill('Fine.');
       const dialog = page.getByRole('dialog');

@@ -3306,6 +3306,8 @@ export interface components {
       duration_ms: number | null;
       /** @description Whether it is the one that was picked. */
       picked: boolean;
+      /** @description Why it failed; `null` when it did not. */
+      error?: string | null;
     };
     /** @description One task of a plan. */
     PlanTask: {

@@ -205,7 +205,7 @@ export function planScreen(plan: Plan, now: number, sheet: Sheet): string {
     sheet,
   );
   const races = plan.tasks.flatMap(({ key, race = [] }) =>
-    race.map(({ session_id, backend, status, verify, diff, exact_usd: usd, picked }) => {
+    race.map(({ session_id, backend, status, verify, diff, exact_usd: usd, picked, error }) => {
       const checks =
         verify === null ? 'no checks' : `checks ${verify.passed ? 'passed' : 'failed'}`;
       const size = diff
@@ -213,7 +213,9 @@ export function planScreen(plan: Plan, now: number, sheet: Sheet): string {
         : 'no changes';
       const price = usd === null ? '' : `, $${usd.toFixed(2)}`;
       const mark = picked ? ', picked' : '';
-      return `${key}: ${session_id ?? '-'} ${backend} ${status}, ${checks}, ${size}${price}${mark}`;
+      const name = `${key}: ${session_id ?? '-'} ${backend} ${status}`;
+      if (error) return `${name}: ${error.split('\n', 1)[0]}`;
+      return `${name}, ${checks}, ${size}${price}${mark}`;
     }),
   );
   const failures = plan.tasks.flatMap(({ key, status, result }) =>

@@ -373,7 +373,7 @@ export const tools: readonly Tool[] = [
       'to people, and to agents that claim it.',
     annotations: starts,
     input: {
-      title: { schema: text(128), description: 'What it is about.' },
+      title: { schema: text(128), description: 'What it is about, in one line.', isOptional },
       prompt: { contract: 'Prompt', description: 'What to do.' },
       assignee: {
         schema: { type: 'string', enum: ['agent', 'person'] },
@@ -385,15 +385,18 @@ export const tools: readonly Tool[] = [
       base: { contract: 'BranchName', description: 'Branch to start from.', isOptional },
     },
     output: { contract: 'Plan' },
-    request: ({ title, repo, base, ...task }) => ({
-      operation: 'createPlan',
-      body: {
-        title,
-        ...(repo !== undefined && { repo }),
-        ...(base !== undefined && { base }),
-        tasks: [{ key: 'task', title, ...task }],
-      },
-    }),
+    request: ({ title: given, repo, base, ...task }) => {
+      const title = given ?? firstLine(task['prompt']!);
+      return {
+        operation: 'createPlan',
+        body: {
+          title,
+          ...(repo !== undefined && { repo }),
+          ...(base !== undefined && { base }),
+          tasks: [{ key: 'task', title, ...task }],
+        },
+      };
+    },
   },
   {
     name: 'list_ready_tasks',
@@ -446,6 +449,16 @@ export const tools: readonly Tool[] = [
     }),
   },
 ];
+
+/** As a title: one line without control characters. */
+function firstLine(prompt: string): string {
+  const line = prompt
+    .trim()
+    .split(/[\r\n]/, 1)[0]!
+    .replaceAll(/\p{Cc}/gu, ' ')
+    .trim();
+  return line.slice(0, 100).toWellFormed() || 'Task';
+}
 
 export function isReadOnly({ annotations }: Tool): boolean {
   return annotations.readOnlyHint === true;

@@ -183,8 +183,9 @@ export class AgentSteps {
       ...(agent !== null && { agent }),
     };
     const { id } = await this.#started(given, origin);
-    const after = await store.changeTask(plan, key, ({ sessions }) => ({
+    const after = await store.changeTask(plan, key, ({ sessions, waiting_for: what }) => ({
       sessions: sessions.includes(id) ? sessions : [...sessions, id],
+      ...(what === 'budget' && { status: 'running', waiting_for: null }),
     }));
     // The plan was canceled while its session started.
     if (after.status === 'canceled') await this.parts.sessions.stop(id);
@@ -204,7 +205,12 @@ export class AgentSteps {
       const { code, detail, extra } = error;
       // Caps on spend and on running children are waited for.
       const isGate = code === 'BUDGET_CONFIRMATION_REQUIRED' || /running children/.test(detail);
-      if (isGate) throw new RetryLater({ afterMs: gateMs, message: detail, cause: error });
+      if (isGate) {
+        const { plan, key } = this.place;
+        const waiting = { status: 'waiting', waiting_for: 'budget' } as const;
+        await this.parts.store.changeTask(plan, key, () => waiting);
+        throw new RetryLater({ afterMs: gateMs, message: detail, cause: error });
+      }
       if (!extra.errors?.some(({ pointer }) => pointer === '/prompt')) throw error;
       const inTerminal = { ...request, driver: 'tmux' } as const;
       return (await sessions.spawn(inTerminal, origin)).session;

@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import type { Turns } from '../core/turns.js';
@@ -22,14 +24,21 @@ export interface BranchWorkParts {
 
 const verifyMs = 30 * 60_000;
 const maxOutputMiB = 16;
+/** Names of files in one command. */
+const maxNames = 500;
 
-/** Runs the checks of a task in the directory of its session. */
+/** Runs the checks of a task in the directory of its session. In a worktree they leave nothing. */
 export async function verify(
-  { git: { clock }, variablesFor }: BranchWorkParts,
-  { workdir: cwd, backend }: Session,
+  parts: BranchWorkParts,
+  session: Session,
   command: string,
   signal: AbortSignal,
 ): Promise<PlanCheck> {
+  const {
+    git: { clock },
+    variablesFor,
+  } = parts;
+  const { workdir: cwd, backend } = session;
   const end = await runProgram({
     file: '/bin/sh',
     args: ['-c', `{ ${command}\n} 2>&1`],
@@ -42,6 +51,7 @@ export async function verify(
     clock,
   });
   signal.throwIfAborted();
+  await removeArtifacts(parts, session);
   const said = 'stdout' in end ? end.stdout + end.stderr : '';
   const why =
     end.kind === 'timeout'
@@ -118,13 +128,15 @@ export interface MergeRequest {
  * Rebases the branch on its base, checks it once more, and merges it; one branch of a repository
  * at a time. Safe to repeat: a branch that the base has already is merged.
  */
-export function mergeBranch(
+export async function mergeBranch(
   parts: BranchWorkParts,
   { session, title, base, command, signal }: MergeRequest,
 ): Promise<PlanCheck | null> {
   const { workbench, mergeTurns, sessions } = parts;
   const options = base === undefined ? {} : { base };
-  return mergeTurns.in(session.repo ?? session.workdir, async () => {
+  const common = ['rev-parse', '--path-format=absolute', '--git-common-dir'];
+  const { stdout: repository } = await git(parts.git, session.workdir, ...common);
+  return mergeTurns.in(repository, async () => {
     try {
       await workbench.rebase(session, options);
       const check = command === undefined ? null : await verify(parts, session, command, signal);
@@ -152,6 +164,29 @@ export function mergeBranch(
       );
     }
   });
+}
+
+/** What checks have changed and made: all work was committed before they ran. */
+async function removeArtifacts({ git: parts }: BranchWorkParts, { worktree }: Session) {
+  if (worktree === null) return;
+  const namesOf = async (...args: string[]) => {
+    const { stdout } = await git(parts, worktree, ...args);
+    return stdout.split('\0').filter((name) => name !== '');
+  };
+  const { stdout: head } = await git(parts, worktree, 'rev-parse', 'HEAD');
+  // Its exit code reports changes, which are listed below.
+  await git(parts, worktree, 'update-index', '-q', '--really-refresh');
+  const plain = ['--name-only', '-z', '--ignore-submodules=all'];
+  const changed = await namesOf('diff-index', ...plain, head, '--');
+  for (let at = 0; at < changed.length; at += maxNames) {
+    // Without their entries, read-tree writes them again.
+    const names = changed.slice(at, at + maxNames);
+    await git(parts, worktree, 'update-index', '--force-remove', '--', ...names);
+  }
+  if (changed.length > 0) await git(parts, worktree, 'read-tree', '--reset', '-u', head);
+  for (const name of await namesOf('ls-files', '--others', '--exclude-standard', '-z')) {
+    await rm(join(worktree, name), { recursive: true, force: true });
+  }
 }
 
 /** Removes a worktree whose work is in its branch; returns the tip of the branch. */

@@ -10,13 +10,25 @@ export const maxAgentText = 16_384;
  * commit. The fixed texts here do without them.
  */
 
+/** All of it together: some programs take at most 128 KiB of prompt. */
+const maxAgentTexts = 98_304;
+
+/** Each block of several gets its share. */
+function shareOf(count: number): number {
+  return Math.min(maxAgentText, Math.floor(maxAgentTexts / Math.max(1, count)));
+}
+
 /** Text of an agent as data: cut, and without anything that could end the block. */
-function block(attributes: Record<string, string | null>, text: string): string {
+function block(
+  attributes: Record<string, string | null>,
+  text: string,
+  maxBytes = maxAgentText,
+): string {
   const head = Object.entries(attributes)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => ` ${name}="${inner(value!).replaceAll('"', '&quot;')}"`)
     .join('');
-  return `<agent-text${head}>\n${inner(tailOf(text, maxAgentText))}\n</agent-text>`;
+  return `<agent-text${head}>\n${inner(tailOf(text, maxBytes))}\n</agent-text>`;
 }
 
 function inner(text: string): string {
@@ -32,7 +44,7 @@ export function taskPrompt(plan: StoredPlan, { prompt, depends_on: keys }: Store
   const before = plan.tasks.filter((task) => keys.includes(task.key) && isTaskEnded(task));
   if (before.length === 0) return prompt;
   const blocks = before.map(({ key, title, branch, result }) =>
-    block({ task: key, title, branch }, result ?? ''),
+    block({ task: key, title, branch }, result ?? '', shareOf(before.length)),
   );
   return [prompt, `## Results of the tasks before\n\n${asData}`, ...blocks].join('\n\n');
 }
@@ -72,7 +84,7 @@ export function feedbackPrompt(texts: readonly string[]): string {
   return [
     'There is feedback on your branch. Fix what it reports.',
     asData,
-    ...texts.map((text) => block({ of: 'feedback' }, text)),
+    ...texts.map((text) => block({ of: 'feedback' }, text, shareOf(texts.length))),
   ].join('\n\n');
 }
 
@@ -81,18 +93,23 @@ export function judgePrompt(
   { title, prompt }: StoredTask,
   entries: readonly (RaceEntry & { output: string; changes: string })[],
 ): string {
+  const share = shareOf(2 * entries.length + 1);
   const each = entries.map((entry, at) => {
     const { verify, diff, backend, output, changes } = entry;
     const checks = verify ? `checks ${verify.passed ? 'passed' : 'failed'}` : 'no checks';
     const size = diff ? `${diff.files} files, +${diff.additions} -${diff.deletions}` : 'no diff';
     const head = `### Candidate ${at + 1} (${backend}; ${checks}; ${size})`;
-    return [head, block({ of: 'its last message' }, output), block({ of: 'its changes' }, changes)];
+    return [
+      head,
+      block({ of: 'its last message' }, output, share),
+      block({ of: 'its changes' }, changes, share),
+    ];
   });
   return [
     'Several agents did the same work. Choose the best result. Change nothing.',
     'End with a line that is only PICK and the number of the candidate, such as: PICK 1',
     asData,
-    block({ of: 'the order', title }, prompt),
+    block({ of: 'the order', title }, prompt, share),
     ...each.flat(),
   ].join('\n\n');
 }

@@ -220,7 +220,12 @@ export class TaskRun {
       trouble = error.message;
     }
     const entry = await this.#agents.run(`${name}:check`, async ({ signal }) => {
-      const known = { ...newEntry(backend), session_id: id, status: 'failed' } as const;
+      const known = {
+        ...newEntry(backend),
+        session_id: id,
+        status: 'failed',
+        error: trouble,
+      } as const;
       const made = end ? await this.#entryOf(end.sessionId, signal) : known;
       await this.#change(({ race }) => ({ race: race.with(at, made) }));
       return made;
@@ -243,6 +248,7 @@ export class TaskRun {
       exact_usd: await this.parts.exactUsdOf(session),
       duration_ms: Math.max(0, Date.parse(session.status_since) - began),
       picked: false,
+      error: null,
     };
   }
 
@@ -417,7 +423,7 @@ export class TaskRun {
 }
 
 function newEntry(backend: string): RaceEntry {
-  const none = { session_id: null, branch: null, verify: null, diff: null };
+  const none = { session_id: null, branch: null, verify: null, diff: null, error: null };
   return { ...none, backend, status: 'running', exact_usd: null, duration_ms: null, picked: false };
 }
 

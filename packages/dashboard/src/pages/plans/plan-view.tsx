@@ -4,6 +4,7 @@ import { Link } from 'wouter';
 import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
+import { Graph } from '../../parts/graph.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { baseName, unknown } from '../../parts/format.js';
 import { useIdParam } from '../../parts/location.js';
@@ -40,6 +41,14 @@ export function PlanView({ plan }: { plan: Plan }) {
             </span>
           )}
         </div>
+        {plan.tasks.some(({ depends_on: keys = [] }) => keys.length > 0) && (
+          <Graph
+            label="Tasks and their dependencies"
+            nodes={plan.tasks.map(nodeOf)}
+            selected={task?.key}
+            onSelect={setSelected}
+          />
+        )}
         <DataTable
           label="Tasks"
           columns={columns(setSelected)}
@@ -55,6 +64,14 @@ export function PlanView({ plan }: { plan: Plan }) {
     </>
   );
 }
+
+const nodeOf = ({ key, status, waiting_for: what, depends_on: after = [] }: Task) => ({
+  id: key,
+  name: key,
+  after,
+  status: what ? `${status} (${what})` : status,
+  tone: planTones[status],
+});
 
 const columns = (onSelect: (key: string) => void): DataColumn<Task>[] => [
   {

@@ -62,6 +62,7 @@ export function RaceView({ plan, task }: { plan: Plan; task: Task }) {
             )}
           </div>
           <Facts entry={entry} />
+          {entry.error && <p className="field-error">{entry.error}</p>}
           {isOpen && entry.session_id && entry.status === 'done' && <Diff id={entry.session_id} />}
         </section>
       ))}
