@@ -10,6 +10,7 @@ import {
 } from '@millrace/worker';
 import { localId } from '../core/backend.js';
 import { isEnded, phaseOf } from '../core/session.js';
+import type { Turns } from '../core/turns.js';
 import { tailOf } from '../pipelines/definition.js';
 import type { Backends } from '../registry/backends.js';
 import type { Session, Sessions, SpawnRequest } from '../sessions/port.js';
@@ -20,6 +21,8 @@ export interface AgentStepsParts {
   store: PlanStore;
   sessions: Sessions;
   backends: Pick<Backends, 'read'>;
+  /** Worktrees of one repository are made one after the other. */
+  startTurns: Turns;
   clock: Clock;
   log: Log;
 }
@@ -182,7 +185,9 @@ export class AgentSteps {
       plan: { id: plan, key },
       ...(agent !== null && { agent }),
     };
-    const { id } = await this.#started(given, origin);
+    const { id } = await this.parts.startTurns.in(request.repo ?? '', () =>
+      this.#started(given, origin),
+    );
     const after = await store.changeTask(plan, key, ({ sessions, waiting_for: what }) => ({
       sessions: sessions.includes(id) ? sessions : [...sessions, id],
       ...(what === 'budget' && { status: 'running', waiting_for: null }),

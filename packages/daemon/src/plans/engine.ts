@@ -7,7 +7,10 @@ import { deleteBranch } from './branch-work.js';
 import type { StoredPlan } from './definition.js';
 import { TaskRun, type DroppedBranch, type RunTaskParts } from './run-task.js';
 
-export interface PlanEngineParts extends Omit<RunTaskParts, 'discardLater' | 'mergeTurns'> {
+export interface PlanEngineParts extends Omit<
+  RunTaskParts,
+  'discardLater' | 'mergeTurns' | 'startTurns'
+> {
   database: Database;
 }
 
@@ -51,7 +54,8 @@ export async function openPlanEngine(given: PlanEngineParts): Promise<PlanEngine
     const options = { delayMs: discardAfter, uniqueKey: `discard:${name}` };
     await queue.submit('plan.discard', { branches: [...branches] }, options);
   };
-  const parts: RunTaskParts = { ...given, discardLater, mergeTurns: new Turns() };
+  const turns = { mergeTurns: new Turns(), startTurns: new Turns() };
+  const parts: RunTaskParts = { ...given, ...turns, discardLater };
   const worker = queue.createWorker(
     {
       queue: queueName,
