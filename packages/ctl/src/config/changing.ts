@@ -9,7 +9,7 @@ import { suggestion } from '@millrace/kit/nearest';
 import { writePrivateFile } from '@millrace/kit/private-files';
 import { asTyped, programName } from '../base/command-name.js';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import { configFile } from '../daemon/places.js';
+import { configFile } from '../base/places.js';
 import { confirmed } from '../base/confirming.js';
 import { printable } from '../render/text.js';
 import type { Tools } from '../base/tools.js';

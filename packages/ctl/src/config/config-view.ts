@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { daemonConfig } from '@millrace/daemon/config';
 import type { Source } from '@millrace/kit/config';
 import { loadDaemonSettings } from '../daemon/local-settings.js';
-import { lineOf, readOnlyTokenFile, tokenFile } from '../daemon/places.js';
+import { lineOf, readOnlyTokenFile, tokenFile } from '../base/places.js';
 
 type ConfigView = DaemonSchema<'ConfigView'>;
 type ConfigEntry = DaemonSchema<'ConfigEntry'>;

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { Tools } from '../base/tools.js';
-import { lineOf } from './places.js';
+import { lineOf } from '../base/places.js';
 import { serviceFile, type Manager, type ServiceFile } from './service-file.js';
 
 export interface InstallFlags {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../base/data-directory.js';
 import { isLocalUrl } from '../base/local-url.js';
-import { addressFile, configFile, lineOf, readOnlyTokenFile, tokenFile } from './places.js';
+import { addressFile, configFile, lineOf, readOnlyTokenFile, tokenFile } from '../base/places.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -2,7 +2,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { asTyped } from '../base/command-name.js';
 import type { Tools } from '../base/tools.js';
 import { loadDaemonSettings } from './local-settings.js';
-import { lineOf, queueSecretsFile, readOnlyTokenFile, tokenFile } from './places.js';
+import { lineOf, queueSecretsFile, readOnlyTokenFile, tokenFile } from '../base/places.js';
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';

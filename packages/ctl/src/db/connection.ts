@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
 import type { RemoteDatabase, ServerAddress } from '@millrace/db/client';
 import type { CtlCommand } from '../base/command.js';
-import { lineOf } from '../daemon/places.js';
+import { lineOf } from '../base/places.js';
 import { dataDirectory } from '../base/data-directory.js';
 import { isLocalUrl } from '../base/local-url.js';
 import type { Tools } from '../base/tools.js';

@@ -4,7 +4,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { parseDocument } from 'yaml';
 import { editCredentials, type CredentialsFile } from '../base/credentials-file.js';
 import { dataDirectory } from '../base/data-directory.js';
-import { queueSettingsFile } from '../daemon/places.js';
+import { queueSettingsFile } from '../base/places.js';
 import { isLocalUrl } from '../base/local-url.js';
 import { rest } from '../base/rest.js';
 import type { Tools } from '../base/tools.js';

@@ -14,7 +14,7 @@ import {
 } from '../base/credentials.js';
 import { dataDirectory } from '../base/data-directory.js';
 import type { Tools } from '../base/tools.js';
-import { queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
+import { queueSecretsFile, queueSettingsFile } from '../base/places.js';
 
 export interface SecretEntry {
   name: string;

@@ -1,5 +1,5 @@
 import { agentsQueue } from '../agent/submitting.js';
-import { lineOf } from '../daemon/places.js';
+import { lineOf } from '../base/places.js';
 import {
   daemonTokenFile,
   daemonTokenSecret,

@@ -17,7 +17,7 @@ import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parseSecrets } from '@millrace/queue/secrets';
 import { parse } from 'yaml';
-import { lineOf, queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
+import { lineOf, queueSecretsFile, queueSettingsFile } from '../base/places.js';
 import { editEntries, indexOfEntry, readEntries } from '../base/credentials.js';
 import { secrets as secretsKind, type SecretEntry } from '../queue/secrets.js';
 import { tokens as tokensKind } from '../queue/tokens.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { addressText, type Address } from '@millrace/kit/config';
-import { lineOf } from '../daemon/places.js';
+import { lineOf } from '../base/places.js';
 import type { Command } from './child.js';
 import type { Credentials } from './credentials.js';
 import { databaseKeyFile, secretsFile, tokensFile } from './own-files.js';

@@ -11,7 +11,7 @@ import { loadConfig, type LoadedConfig } from '@millrace/kit/config';
 import { systemRandom } from '@millrace/kit/random';
 import { queueConfig, type QueueSettings } from '@millrace/queue/config';
 import { readConnectors } from '../connect/connectors-file.js';
-import { lineOf, queueSettingsFile, tokenFile } from '../daemon/places.js';
+import { lineOf, queueSettingsFile, tokenFile } from '../base/places.js';
 import { connectorsFile } from './parts.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
 import * as daemon from '@millrace/daemon/config';
 import { expect, test } from 'vitest';
 import { addressFile, configFile, readOnlyTokenFile, tokenFile } from './places.js';
-import { dataDirectory } from '../base/data-directory.js';
+import { dataDirectory } from './data-directory.js';
 
 test('the command line looks where the daemon puts things', () => {
   expect(addressFile('/data')).toBe(daemon.addressFile('/data'));
