@@ -335,9 +335,7 @@ export class ModelRun {
         const { waits, ...counts } = await store.counts(queue);
         return {
           ...counts,
-          waits: Object.entries(waits)
-            .filter(([, count]) => count > 0)
-            .toSorted(),
+          waits: Object.fromEntries(Object.entries(waits).filter(([, count]) => count > 0)),
         };
       });
       await this.#both((store) => store.deadGroups({ queue, limit: 10 }));
