@@ -156,7 +156,9 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     const diff = { body: contractExample('SessionDiff') };
     routes.set('GET /api/v1/sessions/ada/diff', diff);
     routes.set('POST /api/v1/sessions/ada:merge', { body: contractExample('SessionMerge') });
-    routes.set('POST /api/v1/sessions/ada:serve', { body: contractExample('SessionServer') });
+    routes.set('POST /api/v1/sessions/ada:serve', {
+      body: { url: 'http://127.0.0.1:4000/', port: 4000, pid: 7, command: 'npm run dev' },
+    });
     routes.set('POST /api/v1/sessions/ada:send', { body: ada });
     routes.set('POST /api/v1/sessions/ada:stop', { body: { ...ada, status: 'done' } });
     routes.set('POST /api/v1/spawn', { status: 201, body: session('eve') });

@@ -797,6 +797,7 @@ function brokenApp(
     authenticator: new Authenticator({ tokens, throttle, logins, isLoopback: true }),
     apiDocs: true,
     context: {
+      database: broken,
       backends: broken,
       thinker: broken,
       usage: broken,

@@ -93,7 +93,7 @@ const commands = (tools: Tools): Commands => ({
     options: [['--full', 'Write a full backup although there are others']],
     examples: [['ctl daemon backup ./backups', 'once a day, for instance']],
     run: async (directory: string, flags: DaemonFlags & { full?: boolean }) =>
-      (await import('../daemon/backing-up.js')).backUpDaemon(directory, flags, tools),
+      (await import('../daemon-backup/backing-up.js')).backUpDaemon(directory, flags, tools),
   },
   restore: {
     connect: null,
@@ -113,7 +113,7 @@ const commands = (tools: Tools): Commands => ({
     ],
     exitCodes: { 1: 'no backups, damaged ones, a directory in use, or failure' },
     run: async (directory: string, flags: { data: string; to?: string }) =>
-      (await import('../daemon/backing-up.js')).restoreDaemon(directory, flags, tools),
+      (await import('../daemon-backup/backing-up.js')).restoreDaemon(directory, flags, tools),
   },
   token: {
     connect: withPlace,

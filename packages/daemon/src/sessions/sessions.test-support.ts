@@ -74,6 +74,8 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
 
   const double: MemorySessions = {
     secretOf: () => undefined,
+    screen: () => Promise.resolve({ lines: [] }),
+    serve: () => Promise.reject(new Error('it serves nothing')),
     spawned: [],
     sent: [],
     interrupted: [],

@@ -7,8 +7,8 @@ import { harmless } from '../base/exchange.js';
 import type { Tools } from '../base/tools.js';
 import { writeWhole } from '../db/atomic-file.js';
 import { targetOf } from '../db/restoring.js';
-import { daemonApi, type DaemonFlags } from './api.js';
-import { locate } from './locate.js';
+import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import { locate } from '../daemon/locate.js';
 
 /** A backup of the directory. Files of later commits come later. */
 interface Saved {
