@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { campaignSize } from '../../../../test/support/campaign.js';
 import { MemoryStore } from '../support/memory-store/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/open.js';
-import { ModelRun, operations } from '../task-store/model-run.js';
+import { flowOperations, ModelRun } from '../task-store/model-run.js';
 import { tableProblems } from './consistency.js';
 import { emptyTables, startPostgres, type PostgresServer } from './postgres-server.js';
 
@@ -25,7 +25,7 @@ test('model: the PostgreSQL store returns the same as the memory store', async (
   });
   try {
     await fc.assert(
-      fc.asyncProperty(operations, async (list) => {
+      fc.asyncProperty(flowOperations, async (list) => {
         await postgres.sql(url, emptyTables);
         await new ModelRun(new MemoryStore(), store).run(list);
         expect(await tableProblems(postgres, url)).toEqual([]);
