@@ -52,6 +52,8 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
     ],
   },
   replication: { args: ['--rounds', '1', '--seconds', '0.3'] },
+  sdks: { args: ['--tasks', '50', '--rounds', '1'], programs: ['python3', 'go'] },
+  search: { args: ['--documents', '300', '--dims', '8', '--samples', '2', '--truths', '1'] },
   // This build stands for the older one.
   start: { args: ['--rounds', '1', '--old', root] },
   transcripts: { args: ['--rounds', '1', '--megabytes', '5'] },

@@ -105,16 +105,16 @@ describe.skipIf(tmux === '' || !hasScript)('in tmux', () => {
     const terminal = new TmuxTerminal({ columns: 80, rows: 24 }, { HOME: server.home });
     try {
       terminal.run(`'${process.execPath}' '${CTL}' tui`);
-      await expect.poll(() => terminal.screen(), patient).toMatch(/> \S+ +watched/);
-      terminal.press('a');
+      await expect.poll(() => terminal.screen(), patient).toMatch(/> watched/);
+      terminal.press('Enter');
       await expect.poll(() => terminal.screen(), patient).toMatch(/^(?![^]*1 Fleet)[^]*Shall I\?/);
       // Keys reach the agent, not the dashboard.
       terminal.press('1');
       await expect.poll(() => statusOf('watched'), patient).toBe('idle');
       const { socket, id } = await server.json(['agent', 'attach', 'watched']);
       execFileSync(tmux, ['-S', socket, 'detach-client', '-s', `=${id}`]);
-      await expect.poll(() => terminal.screen(), patient).toMatch(/> \S+ +watched +idle/);
-      terminal.press('x');
+      await expect.poll(() => terminal.screen(), patient).toMatch(/> watched +idle/);
+      terminal.press('k');
       await expect.poll(() => terminal.screen(), patient).toContain('Stop this agent? [y/N]');
       terminal.press('y');
       await expect.poll(() => statusOf('watched'), patient).toBe('done');

@@ -180,7 +180,12 @@ describe('inbox', () => {
       if (name === 'first') {
         const title = (await notes.first().locator('.note-title').textContent())!;
         await notes.first().getByRole('button', { name: 'Mark read' }).click();
-        await eventually(async () => expect(await unread()).toHaveLength(before.length - 1));
+        // Equal notes are one row, and others may arrive meanwhile.
+        const ids = new Set(before.map(({ id }) => id));
+        await eventually(async () => {
+          const left = (await unread()).filter(({ id }) => ids.has(id));
+          expect(left.length).toBeLessThan(before.length);
+        });
         expect(before.map((note) => note.title)).toContain(title);
       } else {
         await page.getByRole('button', { name: 'Mark all read' }).click();

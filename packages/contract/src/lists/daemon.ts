@@ -306,6 +306,7 @@ export const branches: List<Standing> = {
     },
     {
       title: 'Dirty',
+      minWidth: 90,
       value: ({ uncommitted = null }) =>
         uncommitted ? { text: String(uncommitted), tone: 'warn' } : known(uncommitted),
     },

@@ -353,10 +353,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
     arguments: [collectionArgument, ['[conditions...]', "such as 'age>30' city=Bern"]],
     options: [
       ['--filter <json>', 'Condition as JSON'],
-      [
-        '--group-by <list>',
-        'Fields and expressions: city,day=dateTrunc(at,day,Europe/Bern),size=bucket(n,0,10,100)',
-      ],
+      ['--group-by <list>', 'Fields, NAME=dateTrunc(FIELD,UNIT,ZONE) or NAME=bucket(FIELD,EDGES)'],
       lookupOption,
       ['--compute <values...>', 'Aggregates: oldest=max(age) mean=avg(age)'],
       ['--having <conditions>', "Only groups that match: 'count>1 oldest>30'"],

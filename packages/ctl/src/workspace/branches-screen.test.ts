@@ -11,9 +11,9 @@ const screen = (columns: number, shown = branches, paint = plain) =>
 test('at 80 columns each agent has a row, and what is wrong is below', () => {
   expect(screen(80)).toBe(
     `
-AGENT         BRANCH        BASE  AHEAD  BEHIND  DIRTY  MERGED  CI       CHECKED
-retry-upload  retry-upload  main  3      12      -      no      failure  30s ago
-docs          docs          -     -      -       -      -       -        30s ago
+AGENT         BRANCH        BASE  AHEAD  BEHIND  MERGED  CI       CHECKED
+retry-upload  retry-upload  main  3      12      no      failure  30s ago
+docs          docs          -     -      -       -       -        30s ago
 retry-upload: test failed, https://ci.example.org/runs/42
 docs: git took longer than 10 seconds.
 `.slice(1),

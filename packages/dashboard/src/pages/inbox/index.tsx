@@ -110,8 +110,8 @@ type NoteGroup = readonly [Note, ...Note[]];
 function sameNotes(notes: readonly Note[]): NoteGroup[] {
   const groups = new Map<string, [Note, ...Note[]]>();
   for (const note of notes) {
-    const { kind, title, agent_id: agent, read } = note;
-    const same = JSON.stringify([kind, title, agent, read]);
+    const { kind, title, body, agent_id: agent, read } = note;
+    const same = JSON.stringify([kind, title, body, agent, read]);
     const group = groups.get(same);
     if (group) group.push(note);
     else groups.set(same, [note]);
