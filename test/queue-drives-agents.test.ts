@@ -319,8 +319,9 @@ test('agents in a flow: the example merges what was chosen, though it is killed 
   await kill(second);
   await request('POST', `/v1/tasks/${id}/signals`, { name: 'approved', payload: true });
   const third = start();
+  const ended = new Promise((resolve) => third.once('close', resolve));
   await vi.waitFor(() => expect(out).toContain('Merged'), patience);
-  await new Promise((resolve) => third.once('close', resolve));
+  await ended;
   expect(best).toMatch(/-two$/);
   expect(out).toContain(`Merged ${best}.`);
   expect(git('branch', '--merged', 'main')).toContain(best);

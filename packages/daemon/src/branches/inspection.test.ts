@@ -359,6 +359,7 @@ describe('a program that takes too long', () => {
       ahead: null,
       behind: null,
       merged: null,
+      uncommitted: null,
       error: 'git is not installed',
     });
   });

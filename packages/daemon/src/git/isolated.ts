@@ -89,7 +89,7 @@ async function prepare(kind: IsolationKind, directory: string, paths: Paths): Pr
   const sparse = join('info', 'sparse-checkout');
   await copyIfThere(join(paths.gitDir, sparse), join(directory, sparse));
   // A split index has a part of its own name beside it; the next write joins them.
-  for (const name of await readdir(paths.gitDir)) {
+  for (const name of await namesIn(paths.gitDir)) {
     if (!name.startsWith('sharedindex.')) continue;
     await copyIfThere(join(paths.gitDir, name), join(directory, name));
   }
@@ -118,6 +118,14 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Nothing of a worktree that is removed meanwhile: git says so itself. */
+async function namesIn(directory: string): Promise<string[]> {
+  return readdir(directory).catch((error: unknown) => {
+    if (systemCode(error) !== 'ENOENT') throw error;
+    return [];
+  });
 }
 
 async function copyIfThere(from: string, to: string): Promise<void> {

@@ -191,7 +191,7 @@ const backends = z.object({
     .meta({ live: true, description: 'How long a rate-limited free backend is skipped' }),
   extra: z
     .array(
-      z.strictObject({
+      z.object({
         id: backendId.refine((id) => id !== 'local', { error: 'is reserved: choose another id' }),
         binary: z.string().min(1).meta({ expected: 'the name of a program or an absolute path' }),
         args: z
