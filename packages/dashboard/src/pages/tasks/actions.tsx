@@ -129,7 +129,8 @@ function Purge({ task: { id, queue } }: { task: Task }) {
   const act = useAction({
     run: () => purge(queue, { ids: [id] }, {}),
     done: () => 'Purged the task.',
-    refresh: [...refresh, 'dead', 'dead-groups'],
+    // Not the task itself, which is gone.
+    refresh: ['queues', 'tasks', 'task-count', 'dead', 'dead-groups'],
     onDone: () => navigate(`/dead-letters/${queue}`),
   });
   return (
