@@ -390,14 +390,12 @@ class AsyncSteps:
 
     async def _do(self, call: Callable[..., T], *args: Any) -> T:
         self._open += 1
-        is_waiting = False
         try:
             return await asyncio.to_thread(call, *args)
         except Suspended:
-            is_waiting = True
+            pass
         finally:
             self._close()
-        assert is_waiting
         # The handler runs again when the wait is over.
         await asyncio.get_running_loop().create_future()
         raise Suspended

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
+import { now } from '../../parts/clock.js';
 import { count, duration } from '../../parts/format.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { navigate, useTextParam } from '../../parts/location.js';
@@ -192,7 +193,7 @@ function columnsFor(isNarrow: boolean): Column<QueueItem>[] {
 function WorkerCount({ queue, isPull }: { queue: string; isPull: boolean }) {
   const { data } = useQuery({ ...queueQueries.workers(queue), enabled: isPull });
   if (!isPull || !data) return <span className="muted">–</span>;
-  const seen = data.filter(({ last_seen_at: at }) => Date.parse(at) > Date.now() - 60_000);
+  const seen = data.filter(({ last_seen_at: at }) => Date.parse(at) > now() - 60_000);
   return <>{count(seen.length)}</>;
 }
 
