@@ -54,6 +54,11 @@ function archiveFiles(directory: string): ArchiveFile[] {
   return files.sort((a, b) => b.seq - a.seq);
 }
 
+/** The newest file of an archive. */
+export function newestBackup(directory: string): string | undefined {
+  return archiveFiles(directory)[0]?.path;
+}
+
 async function readHeader(file: string): Promise<BackupHeader> {
   for await (const part of fileParts(file)) {
     if (part.kind === 'header') return part.header;
@@ -138,7 +143,7 @@ async function findBase(
   const oldest = bases.at(-1);
   if (!oldest) {
     throw new UsageError(
-      `${place} has no base backup. Create one with: ctl db backup --base --out ${place}`,
+      `${place} has no base backup. Take a full backup into it, or name one with --from.`,
     );
   }
   const { createdAt } = await readHeader(oldest.path);

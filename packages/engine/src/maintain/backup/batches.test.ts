@@ -147,6 +147,21 @@ test('batches: the log is retained once there is a backup, also over a restart, 
   await expect(future).rejects.toMatchObject({ code: 'BAD_REQUEST' });
 });
 
+test('batches: increments taken while others write have all of it in the end', async () => {
+  const db = await scratch.open();
+  const folder = scratch.directory();
+  const files: string[] = [];
+  let sinceSeq = 0;
+  const writing = write(db, 0, 3_000);
+  for (let i = 0; i < 5; i++) {
+    if (i === 4) await writing;
+    files.push(join(folder, `${i}.backup`));
+    const { header } = await db.writeBackup(files[i]!, { batches: true, sinceSeq });
+    sinceSeq = header.seq;
+  }
+  expect(everythingIn(await restored(files))).toEqual(everythingIn(db));
+});
+
 test('batches: an archive of the log leads to every batch and time, over restarts', async () => {
   const archive = scratch.directory();
   const logArchive = { directory: archive, batches: true };

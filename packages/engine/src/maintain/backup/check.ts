@@ -151,7 +151,8 @@ export function checkSequence(backups: readonly CheckedBackup[]): void {
   }
 }
 
-function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | undefined {
+/** Why the second backup does not continue the first, after its name. */
+export function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | undefined {
   const { header, catalog } = increment;
   if (!isIncrement(catalog)) return 'is a full backup: only the first file may be one';
   if (header.lineageId !== before.header.lineageId) {
