@@ -9,9 +9,9 @@ import { afterAll } from 'vitest';
 const ticksPerSecond = 100;
 const start = treeSeconds();
 
-afterAll((_context, suite) => {
-  const { meta } = (suite ?? _context).file;
-  if (start !== undefined) meta.cpuSeconds = treeSeconds() - start;
+// oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a hook uses
+afterAll(({}, suite) => {
+  if (start !== undefined) suite.file.meta.cpuSeconds = treeSeconds() - start;
 });
 
 /** CPU seconds of this process, its descendants, and their children that were waited for. */
