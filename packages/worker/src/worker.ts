@@ -366,8 +366,10 @@ class PullWorker implements Worker {
     clearTimeout(this.#drained);
     this.#running.add(task);
     if (this.#listeners.size > 0) this.#emit('active', task.info);
+    const endWatch = this.transport.onStopped ? undefined : task.watch();
     const settled = this.#handle(task)
       .finally(() => {
+        endWatch?.();
         this.#running.delete(task);
         this.#startWaiting();
         this.#wake();
