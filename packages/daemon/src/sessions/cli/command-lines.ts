@@ -130,7 +130,14 @@ const lines: Readonly<Record<string, CliLine>> = {
     model: '--model',
   },
   'cursor-agent': { model: '--model' },
-  opencode: { model: '--model' },
+  opencode: {
+    headless: {
+      args: ['run', '--format', 'json'],
+      resume: (id) => ['--session', id],
+      format: 'opencode-json',
+    },
+    model: '--model',
+  },
   copilot: { model: '--model' },
   droid: { model: '--model' },
 };
