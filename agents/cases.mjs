@@ -157,6 +157,7 @@ const terminalCases = {
       20_000,
     );
     await world.stop(id);
+    if (cli.clearsScreen) return;
     assert.equal((await read()).trim(), 'the second one', 'after its end');
   },
 

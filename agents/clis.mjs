@@ -164,7 +164,12 @@ export const clis = {
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     shellTool: (command) => `bash ${JSON.stringify({ command, description: 'Run it' })}`,
     questionsPerCommand: 2,
-    remarks: { 'acp: question answered': asksTwice, 'tmux: question answered': asksTwice },
+    clearsScreen: true,
+    remarks: {
+      'tmux: last answer is the result': 'it clears its screen at its end, and the answer with it',
+      'acp: question answered': asksTwice,
+      'tmux: question answered': asksTwice,
+    },
     compact: '/compact',
     known: {
       ...noAsking,
