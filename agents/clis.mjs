@@ -54,6 +54,7 @@ export const clis = {
     readTool: (folder) => `Read ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
     shellTool: (command) => `Bash ${JSON.stringify({ command, description: 'Run it' })}`,
     mcpTool: (name, input = {}) => `mcp__millrace__${name} ${JSON.stringify(input)}`,
+    agentTool: (name, input) => `mcp__millrace__${name} ${JSON.stringify(input)}`,
     mcpTools: mcpTools.map((name) => `"mcp__millrace__${name}"`),
     compact: '/compact',
     contextWindow: 1_000_000,
@@ -83,6 +84,8 @@ export const clis = {
     shellTool: (cmd) =>
       `exec_command ${JSON.stringify({ cmd, sandbox_permissions: 'require_escalated', justification: 'It is needed' })}`,
     mcpTool: (name, input = {}) => `mcp__millrace/${name} ${JSON.stringify(input)}`,
+    // The tools that the daemon gives it, beside those of its own config.
+    agentTool: (name, input) => `mcp__millrace_agents/${name} ${JSON.stringify(input)}`,
     mcpTools: mcpTools.map((name) => `"name":"${name}"`),
     compact: '/compact',
     contextWindow: 258_400,
