@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig, scrollToEnd } from './support/rig.js';
 
 let rig: Rig;
@@ -219,19 +219,22 @@ describe('dead letters', () => {
       expect(maxRows).toBeLessThan(60);
     }));
 
-  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
-    await rig.on(
-      '/dead-letters/mail.send',
-      async (page, watched) => {
-        await page.getByText('37 shown').waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('dead-letters');
-        await page.getByRole('button', { name: 'refuse.welcome' }).first().click();
-        await page.getByRole('dialog').getByText('no such mailbox').waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('dead-task');
-      },
-      appearance,
-    );
-  });
+  test.each(appearancesOf(import.meta.url))(
+    'accessible at $width in $theme',
+    async (appearance) => {
+      await rig.on(
+        '/dead-letters/mail.send',
+        async (page, watched) => {
+          await page.getByText('37 shown').waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('dead-letters');
+          await page.getByRole('button', { name: 'refuse.welcome' }).first().click();
+          await page.getByRole('dialog').getByText('no such mailbox').waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('dead-task');
+        },
+        appearance,
+      );
+    },
+  );
 });

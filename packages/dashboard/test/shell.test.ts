@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startDaemon, type TestDaemon } from '../../daemon/test/support/daemon.js';
-import { appearances, missingBrowser, type TestBrowser, widths } from './browser.js';
+import { appearancesOf, missingBrowser, type TestBrowser, widths } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 const token = 'full-token-of-the-shell-test';
@@ -258,14 +258,17 @@ test('settings: show every value with its source, and are searchable', async () 
   });
 });
 
-test.each(appearances)('settings: accessible at $width in $theme', async (appearance) => {
-  await fleet.on(
-    '/settings',
-    async (page, watched) => {
-      await page.getByRole('rowheader').first().waitFor();
-      await watched.expectAccessible();
-      await watched.screenshot('settings');
-    },
-    appearance,
-  );
-});
+test.each(appearancesOf(import.meta.url))(
+  'settings: accessible at $width in $theme',
+  async (appearance) => {
+    await fleet.on(
+      '/settings',
+      async (page, watched) => {
+        await page.getByRole('rowheader').first().waitFor();
+        await watched.expectAccessible();
+        await watched.screenshot('settings');
+      },
+      appearance,
+    );
+  },
+);
