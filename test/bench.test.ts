@@ -27,6 +27,9 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   engine: {
     args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '50'],
   },
+  flows: {
+    args: '--rounds 1 --flows 2 --steps 2 --samples 2 --children 3 --contestants remote'.split(' '),
+  },
   growth: {
     args: ['--records', '1000,5000', '--queues', '1,3', '--tasks', '2000', '--count', '50'],
   },

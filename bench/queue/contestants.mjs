@@ -158,7 +158,7 @@ async function startRedis(home) {
     { stdio: 'ignore' },
   );
   await sleep(500);
-  return { connection: { host: '127.0.0.1', port }, stop: () => stop(server) };
+  return { connection: { host: '127.0.0.1', port }, pid: server.pid, stop: () => stop(server) };
 }
 
 async function startPostgres(home, kind) {

@@ -129,6 +129,8 @@ describe('dead letters', () => {
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Payload').first().fill('{"to":"bob"}');
       await dialog.getByRole('button', { name: 'Submit', exact: true }).click();
+      // The text is in the dialog too.
+      await page.waitForURL((url) => !url.hash.includes(id));
       await page.getByText('"bob"').waitFor();
       await page.goBack();
       await page.getByRole('button', { name: 'Purge task…' }).click();

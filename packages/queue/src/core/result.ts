@@ -32,8 +32,9 @@ const suspendType = /^application\/vnd\.millrace\.suspend\+json(?:\s*;|\s*$)/i;
 
 /** The handler did not finish: its task waits as the body says. */
 export function isSuspension({ status, headers }: OutboundResponse): boolean {
-  const [type] = [headers['content-type']].flat();
-  return status === 200 && type !== undefined && suspendType.test(type);
+  const type = headers['content-type'];
+  const first = Array.isArray(type) ? type[0] : type;
+  return status === 200 && first !== undefined && suspendType.test(first);
 }
 
 /** What the task waits for, or what is wrong with the body. */

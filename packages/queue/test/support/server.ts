@@ -137,6 +137,7 @@ export function testSettings(directory: string): QueueSettings {
     data: join(directory, 'data'),
     upgrade: true,
     storage: 'embedded',
+    log_archive_interval: 1_000,
     tokens_file: join(directory, 'tokens.yaml'),
     secrets_file: join(directory, 'secrets.yaml'),
     callback_allowlist: [

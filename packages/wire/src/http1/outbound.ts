@@ -101,7 +101,7 @@ class GuardedOutbound implements Outbound {
       const request = {
         method: params.method,
         path: target.path,
-        headers: ['host', target.authority, ...outgoingHeaders(params.headers ?? {})],
+        headers: outgoingHeaders(params.headers ?? {}),
         body: params.body,
       };
       const timeoutMs = params.timeoutMs ?? 30_000;
