@@ -138,7 +138,6 @@ export function testSettings(directory: string): QueueSettings {
     upgrade: true,
     log_archive_interval: 10_000,
     storage: 'embedded',
-    log_archive_interval: 1_000,
     tokens_file: join(directory, 'tokens.yaml'),
     secrets_file: join(directory, 'secrets.yaml'),
     callback_allowlist: [
