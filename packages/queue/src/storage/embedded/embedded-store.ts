@@ -84,7 +84,7 @@ import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/fl
 import { readFlowRows } from './flow-rows.js';
 import { finishFlows, flowIo, settleInFlow } from './flows.js';
 import { EventRecorder } from './events.js';
-import type { EventPosition } from '../port/events.js';
+import type { EventPosition, TaskEvent } from '../port/events.js';
 import { latestTime } from './keys.js';
 
 const deletedPerStep = 500;
@@ -425,6 +425,11 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   startEvents(now: number): Promise<EventPosition> {
     return this.#transact((step) => this.#events.start(step.rows, now));
+  }
+
+  async noteEvent(event: TaskEvent): Promise<void> {
+    if (event.at < this.#events.until)
+      await this.#transact(({ events }) => void events.push(event));
   }
 
   async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
