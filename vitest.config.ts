@@ -11,7 +11,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 // would hold for require too.
 const conditions = ['millrace-source', 'node'];
 
-/** Seconds that each file took when they were recorded, with MILLRACE_DURATIONS=write. */
+/** CPU seconds of each file when they were recorded, with MILLRACE_DURATIONS=write. */
 const durations = JSON.parse(
   readFileSync(new URL('test/durations.json', import.meta.url), 'utf8'),
 ) as Record<string, number>;
@@ -55,6 +55,7 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
     reporters: ['default', './scripts/closing-line.mjs'],
+    setupFiles: process.env['MILLRACE_DURATIONS'] ? ['./scripts/cpu-time.mjs'] : [],
     pool: 'forks',
     // Many tests wait for others, so there is one more at work than there are cores.
     maxWorkers: availableParallelism() + 1,

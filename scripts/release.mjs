@@ -35,6 +35,7 @@ checksums, and publishes, which only a tagged commit may do.`,
     out: { type: 'string', help: 'Where packages go (default: dist/release)' },
   },
 });
+const chart = 'packaging/helm/Chart.yaml';
 const pyproject = 'sdks/python/pyproject.toml';
 const manifests = ['package.json', ...packageFolders().map((name) => `${name}/package.json`)];
 try {
@@ -258,6 +259,8 @@ function setVersion(version) {
   }
   const project = read(pyproject).replace(/^version = ".*"$/m, `version = "${version}"`);
   writeFileSync(join(root, pyproject), project);
+  const ofChart = read(chart).replaceAll(/^((?:v|appV)ersion): .*$/gm, `$1: ${version}`);
+  writeFileSync(join(root, chart), ofChart);
   npm(['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund']);
   say(`Version ${before} -> ${version}. Commit it, and tag the commit v${version}.`);
 }

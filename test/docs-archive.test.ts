@@ -24,6 +24,9 @@ async function put(teeth: number): Promise<{ seq: string; updated_at: string }> 
   return (JSON.parse(out) as { record: { seq: string; updated_at: string } }).record;
 }
 
+const serveQueue =
+  'millrace queue serve --data ./queue-data --tokens-file tokens.yaml --log-archive ./queue-archive';
+
 const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
   'millrace db serve --data ./data --log-archive ./archive': async (command) => {
     await sandbox.serve('leader', `${command} --log-archive-interval 100ms`, /"socket"/);
@@ -39,6 +42,28 @@ const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
     run(command.replace('1200', '3')),
   'millrace db verify --data ./restored': async (command) =>
     expect(await run(command)).toMatch(/commit 2\b/),
+  [serveQueue]: async (command) => {
+    const grant = '--principal root --grant *:admin --tokens-file tokens.yaml --json';
+    const { token } = JSON.parse(await run(`millrace queue token new ${grant}`)) as {
+      token: string;
+    };
+    Object.assign(sandbox.env, { MILLRACE_QUEUE_TOKEN: token });
+    const listen = '--listen 127.0.0.1:0 --metrics-listen 127.0.0.1:0';
+    const fast = '--log-archive-interval 100ms';
+    await sandbox.serve('queue', `${command} ${fast} ${listen}`, /"listener":"metrics"/);
+    await run('millrace queue create letters --pull --data ./queue-data');
+    const submitted = await run('millrace queue submit letters write --data ./queue-data --json');
+    time = (JSON.parse(submitted) as { created_at: string }).created_at;
+  },
+  'millrace queue backup --base --out ./queue-archive --data ./queue-data': async (command) => {
+    await run(command);
+    await sandbox.stop('queue');
+  },
+  'millrace queue restore --from ./queue-archive --to 2026-05-04T09:30:00Z --data ./restored-queue':
+    async (command) => {
+      const late = new Date(Date.parse(time) + 60_000).toISOString();
+      expect(await run(command.replace('2026-05-04T09:30:00Z', late))).toContain('verified it');
+    },
 };
 
 test.each(commandsOf('docs/how-to/restore-to-a-point-in-time.md'))('%s', async (command) => {

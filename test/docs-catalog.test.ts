@@ -25,9 +25,9 @@ const shown: Readonly<Record<string, RegExp>> = {
   'millrace db import users users.ndjson --key-field email --start-line 2': /1 replaced/,
   'millrace db export users name=Ada --documents': /"name":"Ada"/,
 };
-const pages = ['docs/how-to/model-index-validate.md', 'docs/how-to/import-and-export.md'];
+const pages = ['model-and-validate-records', 'write-many-records', 'import-and-export'];
 
-test.each(pages.flatMap((page) => commandsOf(page)))('%s', async (command) => {
+test.each(pages.flatMap((page) => commandsOf(`docs/how-to/${page}.md`)))('%s', async (command) => {
   const { code, out } = await sandbox.runHere(command);
   expect(code, out).toBe(0);
   expect(out).toMatch(shown[command] ?? /^/);

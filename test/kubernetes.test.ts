@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { parse, parseAllDocuments } from 'yaml';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { daemonConfig } from '@millrace/daemon/config';
 import type { CommandShape } from '../packages/ctl/src/base/shape.js';
@@ -122,4 +124,49 @@ test('the page runs commands that exist, in Pods and Services that exist', () =>
     expect(service.spec.ports.map((each: any) => String(each.port))).toContain(port);
   }
   expect(read(page)).toContain('packaging/kubernetes.yaml');
+});
+
+describe('the chart', () => {
+  const chart = (file: string) => read(`packaging/helm/${file}`);
+  const values = parse(chart('values.yaml'));
+
+  /** As helm renders it: the templates have values and nothing else. */
+  function rendered(file: string): string {
+    return chart(`templates/${file}`).replaceAll(
+      /\{\{ \.Values\.([\w.]+) \}\}/g,
+      (_, path: string) => {
+        const value = path.split('.').reduce((inner, name) => inner?.[name], values);
+        if (value === undefined) throw new Error(`values.yaml has no ${path}`);
+        return String(value);
+      },
+    );
+  }
+
+  test('its defaults are the manifests', () => {
+    const files = ['queue.yaml', 'db.yaml', 'daemon.yaml'];
+    expect(readdirSync(join(root, 'packaging', 'helm', 'templates')).toSorted()).toEqual(
+      files.toSorted(),
+    );
+    const all = files.flatMap((file) => parseAllDocuments(rendered(file)));
+    expect(all.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
+    expect(all.map((one) => one.toJS())).toEqual(documents);
+  });
+
+  test('its schema takes the defaults and refuses a mistake', () => {
+    const check = new Ajv2020().compile(JSON.parse(chart('values.schema.json')));
+    expect(check(values), JSON.stringify(check.errors)).toBe(true);
+    expect(check({ ...values, queue: { replicas: 0 } })).toBe(false);
+    expect(check({ ...values, imagee: 'x' })).toBe(false);
+  });
+
+  test('is what helm calls good', (context) => {
+    const run = spawnSync('helm', ['lint', 'packaging/helm'], { cwd: root, encoding: 'utf8' });
+    if (run.error) context.skip('helm is not installed');
+    expect(run.status, run.stdout).toBe(0);
+  });
+
+  test('has the version of the packages', () => {
+    const { version } = JSON.parse(read('packages/millrace/package.json'));
+    expect(parse(chart('Chart.yaml'))).toMatchObject({ version, appVersion: version });
+  });
 });

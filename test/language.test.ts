@@ -59,7 +59,8 @@ describe('docs', () => {
   );
 
   test.each(pages)('%s: at most about 800 words', (file) => {
-    expect(read(file).split(/\s+/).length).toBeLessThan(900);
+    const most = file.startsWith('docs/how-to/') ? 800 : 900;
+    expect(read(file).trim().split(/\s+/).length).toBeLessThanOrEqual(most);
   });
 
   test('README.md has at most 120 lines', () => {

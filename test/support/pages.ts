@@ -44,7 +44,8 @@ export const pagesOfQueue = [
 
 export const pagesOfDatabase = [
   'docs/how-to/import-and-export.md',
-  'docs/how-to/model-index-validate.md',
+  'docs/how-to/model-and-validate-records.md',
+  'docs/how-to/write-many-records.md',
   'docs/how-to/restore-to-a-point-in-time.md',
   'docs/how-to/run-database-followers.md',
   'docs/how-to/run-three-nodes.md',
@@ -59,6 +60,7 @@ export const programPages = [
   'docs/how-to/write-safely.md',
   'docs/how-to/update-with-operators.md',
   'docs/how-to/model-and-validate-records.md',
+  'docs/how-to/write-many-records.md',
   'docs/how-to/migrate-documents.md',
   'docs/how-to/watch-changes.md',
   'docs/how-to/back-up-a-database.md',

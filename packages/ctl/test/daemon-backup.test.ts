@@ -22,31 +22,39 @@ const tierIn = async (data: string) => {
   }
 };
 
-test('backup: several in a directory, restored to the newest or to an earlier one', async () => {
+test('backup: a full one and increments in a directory, restored to the end or a point in time', async () => {
   const backups = join(server.home, 'backups');
   await server.json(['backend', 'tier', 'claude', 'free']);
   const full = await server.json(['daemon', 'backup', backups]);
   expect(full).toMatchObject({ since_seq: 0 });
   await server.json(['backend', 'tier', 'claude', 'pay_per_use']);
   const more = await server.json(['daemon', 'backup', backups]);
-  // The log does not have the rows of the queue that plans run on, so all are full.
-  expect(more).toMatchObject({ since_seq: 0 });
+  expect(more).toMatchObject({ since_seq: full.seq });
   expect(more.seq).toBeGreaterThan(full.seq);
+  await server.json(['backend', 'tier', 'claude', 'subscription']);
+  const between = new Date().toISOString();
+  const again = await server.json(['daemon', 'backup', backups, '--full']);
+  expect(again).toMatchObject({ since_seq: 0 });
 
   const end = join(server.home, 'end');
   const restored = await server.json(['daemon', 'restore', backups, '--data', end]);
-  expect(restored.seq).toBe(more.seq);
-  expect(await tierIn(end)).toBe('pay_per_use');
+  expect(restored.seq).toBe(again.seq);
+  expect(await tierIn(end)).toBe('subscription');
   const early = join(server.home, 'early');
   const to = ['--to', String(full.seq)];
   await server.json(['daemon', 'restore', backups, '--data', early, ...to]);
   expect(await tierIn(early)).toBe('free');
 
-  const again = await server.ctl(['daemon', 'restore', backups, '--data', end]);
-  expect([again.code, again.out]).toEqual([1, '']);
+  const middle = join(server.home, 'middle');
+  await server.json(['daemon', 'restore', backups, '--data', middle, '--to', String(more.seq)]);
+  expect(await tierIn(middle)).toBe('pay_per_use');
+
+  const used = await server.ctl(['daemon', 'restore', backups, '--data', end]);
+  expect([used.code, used.out]).toEqual([1, '']);
   appendFileSync(more.file, 'more');
   const other = join(server.home, 'other');
-  expect((await server.ctl(['daemon', 'restore', backups, '--data', other])).code).toBe(1);
+  const damaged = ['daemon', 'restore', backups, '--data', other, '--to', between];
+  expect((await server.ctl(damaged)).code).toBe(1);
   const none = await server.ctl(['daemon', 'restore', join(server.home, 'no'), '--data', other]);
   expect([none.code, none.err]).toEqual([1, expect.stringContaining('There is no directory')]);
 });

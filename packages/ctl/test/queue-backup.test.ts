@@ -26,24 +26,74 @@ test('backup: a running server is backed up, and a restored one has its tasks', 
   expect((await server.ctl(['restore', '--from', file, '--data', data])).code).toBe(1);
   expect(await server.ok(['verify', '--data', data])).toContain('No problems found');
 
+  expect(await tasksIn('restored')).toEqual([id]);
+});
+
+/** Ids of the tasks that a server on a restored directory has. */
+async function tasksIn(name: string): Promise<string[]> {
   const config = server.write(
-    'restored.yaml',
-    'listen: 127.0.0.1:0\nmetrics_listen: 127.0.0.1:0\ndata: ./restored\n' +
+    `${name}.yaml`,
+    `listen: 127.0.0.1:0\nmetrics_listen: 127.0.0.1:0\ndata: ./${name}\n` +
       'tokens_file: tokens.yaml\n',
   );
   const { child, ended, says } = startCtl(['queue', 'serve', '--config', config]);
   try {
     await says('"listener":"metrics"');
     const env = { MILLRACE_QUEUE_TOKEN: tokens.root };
+    const data = join(server.folder, name);
     const list = () => ctl(['queue', 'tasks', 'letters', '--json', '--data', data], env);
-    await expect.poll(async () => (await list()).code).toBe(0);
+    await expect.poll(async () => (await list()).code, { timeout: 20_000 }).toBe(0);
     const { tasks } = JSON.parse((await list()).out) as { tasks: { id: string }[] };
-    expect(tasks.map((task) => task.id)).toEqual([id]);
+    return tasks.map((task) => task.id).toSorted();
   } finally {
     child.kill('SIGTERM');
     await ended;
   }
+}
+
+test('backup: increments are restored to their ends and to a time', async () => {
+  const file = (name: string) => join(server.folder, `${name}.backup`);
+  const submit = async () => {
+    const { id } = await server.json(['submit', 'letters', 'write', '--payload', 'x']);
+    return id as string;
+  };
+  const before = await tasksOf();
+  const full = await server.json(['backup', '--out', file('full')]);
+  const first = await submit();
+  const one = ['backup', '--out', file('one'), '--since', file('full')];
+  const made = await server.json(one);
+  expect(made).toMatchObject({ since_seq: full.seq });
+  const time = new Date().toISOString();
+  // A time includes everything of its millisecond.
+  await expect.poll(() => new Date().toISOString()).not.toBe(time);
+  const second = await submit();
+  const two = ['backup', '--out', file('two'), '--since-seq', String(made.seq)];
+  expect(await server.ok(two)).toContain(`after ${made.seq} `);
+
+  const all = ['full', 'one', 'two'].flatMap((name) => ['--from', file(name)]);
+  const restore = (name: string, ...more: string[]) =>
+    server.json(['restore', ...all, '--data', join(server.folder, name), ...more]);
+  await restore('end');
+  expect(await tasksIn('end')).toEqual([...before, first, second].toSorted());
+  await restore('time', '--to', time);
+  expect(await tasksIn('time')).toEqual([...before, first].toSorted());
+  expect(await restore('number', '--to', String(full.seq))).toMatchObject({ seq: full.seq });
+  expect(await tasksIn('number')).toEqual(before);
+
+  const gap = ['--from', file('full'), '--from', file('two')];
+  const refused = await server.ctl(['restore', ...gap, '--data', join(server.folder, 'gap')]);
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('without a gap')]);
+  const both = ['backup', '--out', file('none'), '--since', file('one'), '--since-seq', '1'];
+  expect((await server.ctl(both)).code).toBe(2);
+  const late = ['backup', '--out', file('none'), '--since-seq', '999999999'];
+  expect((await server.ctl(late)).err).toContain('since_seq must be the seq of a backup');
+  expect(existsSync(file('none'))).toBe(false);
 });
+
+async function tasksOf(): Promise<string[]> {
+  const { tasks } = await server.json(['tasks', 'letters']);
+  return tasks.map(({ id }: { id: string }) => id).toSorted();
+}
 
 test('backup: needs admin on all queues, and writes nothing without', async () => {
   const file = join(server.folder, 'none.backup');

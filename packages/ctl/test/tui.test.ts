@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { contractExample } from '../src/daemon/contract-examples.test-support.js';
 import { FakeDaemon } from './fake-daemon.js';
 import { CTL, startCtl } from './run-ctl.js';
@@ -123,12 +123,15 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
       ['1', /> \S*ada/, 'n new'],
     ] as const) {
       terminal.press(key);
-      await shows(text);
-      const lines = terminal.lines();
-      expect(lines).toHaveLength(size.rows);
-      expect(lines[0]).toContain('1 Fleet 2  2 Questions 1  3 Queues 1');
-      expect(lines.at(-2)).toContain(keys);
-      expect(lines.at(-2)).toContain('? help');
+      // A screen may be read while it is painted.
+      await vi.waitFor(() => {
+        const lines = terminal.lines();
+        expect(lines.join('\n')).toMatch(text);
+        expect(lines).toHaveLength(size.rows);
+        expect(lines[0]).toContain('1 Fleet 2  2 Questions 1  3 Queues 1');
+        expect(lines.at(-2)).toContain(keys);
+        expect(lines.at(-2)).toContain('? help');
+      }, patient);
     }
     terminal.press('q');
     await shows('exit code 0');

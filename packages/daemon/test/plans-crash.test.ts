@@ -1,21 +1,13 @@
-import { spawn as start, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { afterEach, expect, test } from 'vitest';
-import { ApiClient } from './support/client.js';
-import { noLocalModel } from './support/daemon.js';
-import { FakeClis } from './support/fake-clis.js';
-import { gitIn, gitIdentity, newRepo, removeSessions, type Session } from './support/sessions.js';
+import { expect, test } from 'vitest';
+import { useServedHome } from './support/serve.js';
+import { gitIn, newRepo, removeSessions, type Session } from './support/sessions.js';
 
 type Plan = DaemonSchema<'Plan'>;
 
-const program = fileURLToPath(new URL('./programs/serve.mjs', import.meta.url));
-const children: ChildProcess[] = [];
-const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-plans-crash-')));
-const clis = new FakeClis(join(home, 'bin'));
+const { home, clis, serve } = useServedHome('plans-crash');
 const marks = join(home, 'runs.txt');
 // Leaves a mark when it runs, and takes a moment; a reviewer finds something once.
 clis.add(
@@ -32,40 +24,6 @@ clis.add(
    const said = isReview ? (fs.existsSync('fix.txt') ? 'DONE' : 'Add a fix.') : what + ' is done';
    setTimeout(() => console.log(said), 300);`,
 );
-
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  rmSync(home, { recursive: true, force: true });
-});
-
-async function serve(): Promise<{
-  api: ApiClient;
-  end: (signal: NodeJS.Signals) => Promise<void>;
-}> {
-  const flags = {
-    listen: '127.0.0.1:0',
-    data: join(home, 'data'),
-    'backends-local-url': noLocalModel,
-  };
-  const child = start(
-    process.execPath,
-    [program, ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`)],
-    { env: { PATH: `${clis.path}:${process.env['PATH']}`, HOME: home, ...gitIdentity } },
-  );
-  children.push(child);
-  let [out, err] = ['', ''];
-  child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()));
-  child.stderr.on('data', (bytes: Buffer) => (err += bytes.toString()));
-  const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
-  await expect
-    .poll(() => (out.includes('\n') ? '' : `no line yet: ${err.slice(-500)}`), { timeout: 150_000 })
-    .toBe('');
-  const end = async (signal: NodeJS.Signals) => {
-    child.kill(signal);
-    await ended;
-  };
-  return { api: new ApiClient(JSON.parse(out.split('\n')[0]!).url as string), end };
-}
 
 const marked = () =>
   existsSync(marks) ? readFileSync(marks, 'utf8').trim().split('\n').filter(Boolean) : [];

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { docsFolder } from './docs.mjs';
 
 const home = dirname(dirname(fileURLToPath(import.meta.url)));
 const stamp = join(home, 'dist', 'site.sha256');
@@ -69,6 +70,7 @@ function hashOfSources() {
     // The bundle contains the client and the operations of the contract.
     ...filesBelow(join(home, '..', 'client', 'src')),
     ...filesBelow(join(home, '..', 'contract', 'src')),
+    ...filesBelow(docsFolder).filter((file) => file.endsWith('.md')),
   ];
   for (const file of files) {
     hash.update(relative(home, file).split(sep).join('/')).update('\0');

@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { campaignSize } from '../../../test/support/campaign.js';
 
 const screenshots = join(
@@ -15,6 +15,17 @@ const screenshots = join(
   'docs',
   'screenshots',
 );
+
+const views = join(dirname(fileURLToPath(import.meta.url)), 'views');
+
+/** What a page is made of, without its data: its height, headings and columns. */
+const readView = `[
+  'height ' + document.querySelector('main').scrollHeight,
+  ...[...document.querySelectorAll('h2, [role=columnheader], th[scope=col]')]
+    .filter((element) => element.checkVisibility())
+    .map((element) => element.tagName.toLowerCase() + ' ' +
+      element.textContent.replaceAll(/\\d+/g, '#').replaceAll('\\n', ' ')),
+].join('\\n') + '\\n'`;
 
 /** Used when MILLRACE_TEST_BROWSER is not set. */
 const defaultPaths = [
@@ -130,7 +141,8 @@ export class TestBrowser {
     const { width = widths.desktop, theme = 'light', needsOwnTab = false } = options;
     this.#browser ??= await this.#launch();
     const page = (!needsOwnTab && this.#takeIdle()) || (await this.#browser.newPage());
-    page.setDefaultTimeout(45_000);
+    // Ends a test that hangs; on a busy machine a page takes a minute.
+    page.setDefaultTimeout(120_000);
     await page.setViewportSize({ width, height: width < 700 ? 844 : 900 });
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     const free = () => (needsOwnTab ? page.close() : this.#free(page));
@@ -223,10 +235,12 @@ export class WatchedPage {
   }
 
   /**
-   * Takes a screenshot when MILLRACE_SCREENSHOTS is set: into the folder it names, or into
+   * Compares headings, columns and height with those of test/views, which MILLRACE_VIEWS=write
+   * writes. Takes a screenshot when MILLRACE_SCREENSHOTS is set: into the folder it names, or into
    * docs/screenshots when it is 1.
    */
   async screenshot(name: string): Promise<void> {
+    await this.#compareView(join(views, `${name}-${this.#options.width}.txt`));
     const wanted = process.env['MILLRACE_SCREENSHOTS'];
     if (!wanted) return;
     const { width, theme } = this.#options;
@@ -234,6 +248,26 @@ export class WatchedPage {
     const folder = wanted === '1' ? screenshots : wanted;
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, `${name}-${width}-${theme}.png`), image);
+  }
+
+  async #compareView(file: string): Promise<void> {
+    const read = () => this.page.evaluate<string>(readView);
+    if (process.env['MILLRACE_VIEWS'] === 'write') {
+      mkdirSync(views, { recursive: true });
+      writeFileSync(file, await read());
+      return;
+    }
+    const [lastHeight = '', ...lastParts] = readFileSync(file, 'utf8').split('\n');
+    const heightOf = (line: string) => Number(line.replace('height ', ''));
+    await vi.waitFor(
+      async () => {
+        const [height = '', ...parts] = (await read()).split('\n');
+        expect(parts).toEqual(lastParts);
+        const change = Math.abs(heightOf(height) / heightOf(lastHeight) - 1);
+        expect(change, `${height} was ${lastHeight}`).toBeLessThan(0.4);
+      },
+      { timeout: 60_000, interval: 200 },
+    );
   }
 
   /** Closes the page; fails when a problem was recorded. */

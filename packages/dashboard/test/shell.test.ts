@@ -1,3 +1,9 @@
+import { mkdtempSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createServer, type ViteDevServer } from 'vite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startDaemon, type TestDaemon } from '../../daemon/test/support/daemon.js';
 import { appearances, missingBrowser, type TestBrowser, widths } from './browser.js';
@@ -268,4 +274,63 @@ test.each(appearances)('settings: accessible at $width in $theme', async (appear
     },
     appearance,
   );
+});
+
+test('documentation: one search over all pages, and links between them', async () => {
+  await fleet.on('/help', async (page) => {
+    await page.getByRole('link', { name: 'Your first worker' }).waitFor();
+    await page.getByLabel('Search the documentation').fill('redrive dead');
+    const results = page.getByRole('list', { name: 'Results' });
+    await results
+      .getByRole('link', { name: /Handle dead tasks/ })
+      .first()
+      .click();
+    await page.getByRole('heading', { name: 'Handle dead tasks' }).waitFor();
+    await page.getByLabel('Search the documentation').fill('xqzwvk');
+    await page.getByText('Nothing matches.').waitFor();
+    await page.goto(`${fleet.daemon.url}/#/help?page=tutorials/quickstart`);
+    await page.getByLabel('Search the documentation').fill('');
+    await page.locator('.doc').getByRole('link').first().click();
+    await page.getByRole('heading', { name: 'Quickstart' }).waitFor({ state: 'hidden' });
+    await page.locator('.doc h2').first().waitFor();
+  });
+});
+
+test.each(appearances)('documentation: accessible at $width in $theme', async (appearance) => {
+  await fleet.on(
+    '/help?page=how-to/query-records',
+    async (page, watched) => {
+      await page.getByRole('heading', { name: 'Explain a query' }).waitFor();
+      await watched.expectAccessible();
+      await watched.screenshot('documentation');
+    },
+    appearance,
+  );
+});
+
+describe('the gallery of a development build', () => {
+  let server: ViteDevServer;
+  beforeAll(async () => {
+    const root = fileURLToPath(new URL('..', import.meta.url));
+    const proxy = { '/api': fleet.daemon.url };
+    const cacheDir = mkdtempSync(join(tmpdir(), 'mr-vite-'));
+    const own = { host: '127.0.0.1', port: 0, proxy, hmr: false };
+    server = await createServer({ root, cacheDir, logLevel: 'silent', server: own });
+    await server.listen();
+  }, 120_000);
+  afterAll(() => server?.close());
+
+  test.each(appearances)('every part is accessible at $width in $theme', async (appearance) => {
+    const { port } = server.httpServer!.address() as AddressInfo;
+    const options = { ...appearance, allowedErrors: /./ };
+    const watched = await fleet.browser!.open(`http://127.0.0.1:${port}/#/gallery`, options);
+    await watched.page.getByRole('heading', { name: 'Gallery' }).waitFor();
+    await watched.page.getByRole('img', { name: 'Bars' }).waitFor();
+    await watched.expectAccessible();
+    await watched.screenshot('gallery');
+    await watched.page.getByRole('button', { name: 'Open a form that failed' }).click();
+    await watched.page.getByText('The queue is not paused.').waitFor();
+    await watched.expectAccessible();
+    await watched.close();
+  });
 });

@@ -33,10 +33,12 @@ export type { DeletedRecord, StoredRecord } from './format/record.js';
 export { restore, type Restored, type RestoreOptions } from './maintain/backup/restore.js';
 export {
   baseBackupName,
+  logBackupName,
+  newestBackup,
   type RestoreTarget,
   type LogArchiveOptions,
 } from './maintain/backup/archiver.js';
-export { checkBackup, type CheckedBackup } from './maintain/backup/check.js';
+export { checkBackup, whyNotAfter, type CheckedBackup } from './maintain/backup/check.js';
 export { fileBytes } from './maintain/backup/file.js';
 export type { BackupOptions, BackupProgress } from './maintain/backup/backup.js';
 export type {

@@ -57,9 +57,13 @@ export async function restoreUntilVerify(file: string, directory: string): Promi
   });
 }
 
-export async function backupUntil(directory: string, file: string): Promise<void> {
+export async function backupUntil(
+  directory: string,
+  file: string,
+  sinceSeq?: number,
+): Promise<void> {
   const db = await Database.open(directory);
-  await db.writeBackup(file, { onProgress: die });
+  await db.writeBackup(file, { onProgress: die, sinceSeq, batches: sinceSeq !== undefined });
 }
 
 /** Writes and archives at the same time and dies after `writes` acknowledged writes. */

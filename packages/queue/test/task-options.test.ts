@@ -220,6 +220,10 @@ describe.each(['embedded', 'postgres'])('tasks with options on the %s store', (k
     const { status, body } = await server.as('root', { path });
     if (kind === 'embedded') expect(status).toBe(200);
     else expect([status, (body as any).code]).toEqual([409, 'BACKUP_UNAVAILABLE']);
+    const unknown = await server.as('root', { path: `${path}?since_seq=999999999` });
+    expect([unknown.status, (unknown.body as any).code]).toEqual([409, 'BACKUP_UNAVAILABLE']);
+    const unread = await server.as('root', { path: `${path}?since_seq=x` });
+    expect([unread.status, (unread.body as any).code]).toEqual([422, 'INVALID_QUERY']);
     const refused = await server.as('admin', { path });
     expect([refused.status, (refused.body as any).code]).toEqual([403, 'FORBIDDEN']);
   });

@@ -1994,6 +1994,8 @@ export interface components {
     HtmlPage: string;
     /** @description A YAML document. */
     YamlText: string;
+    /** @description The sections of the documentation that the dashboard shows. */
+    FileJson: Record<string, never>[];
     /** @description The text of a file. */
     FileText: string;
     /**
@@ -4062,6 +4064,7 @@ export interface components {
       };
       content: {
         'text/javascript': components['schemas']['FileText'];
+        'application/json': components['schemas']['FileJson'];
         'text/css': components['schemas']['FileText'];
         'image/svg+xml': components['schemas']['FileText'];
         'image/png': components['schemas']['FileBytes'];

@@ -521,6 +521,7 @@ export const queueOperations = {
     codes: [
       'UNAUTHENTICATED',
       'FORBIDDEN',
+      'INVALID_QUERY',
       'BACKUP_UNAVAILABLE',
       'RATE_LIMITED',
       'INTERNAL',

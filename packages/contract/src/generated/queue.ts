@@ -876,8 +876,10 @@ export interface paths {
     /**
      * Back up all queues while serving
      * @description A backup of one moment of the embedded store: all queues with their tasks, schedules, jobs and
-     *     the audit log. `ctl queue backup` writes and checks the file. A store in PostgreSQL is 409
-     *     BACKUP_UNAVAILABLE: back up the database with its own tools. Takes the role admin on `*`.
+     *     the audit log. `since_seq` gives only what was committed after an earlier backup; 409
+     *     BACKUP_UNAVAILABLE when the log no longer has all of it. `ctl queue backup` writes and checks
+     *     the files. A store in PostgreSQL is 409 BACKUP_UNAVAILABLE: back up the database with its own
+     *     tools. Takes the role admin on `*`.
      */
     get: operations['backupQueues'];
     put?: never;
@@ -3744,7 +3746,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The store has no backup of its own. */
+    /** @description The store has no backup of its own, or its log does not reach back that far. */
     BackupUnavailable: {
       headers: {
         [name: string]: unknown;
@@ -5313,7 +5315,13 @@ export interface operations {
   };
   backupQueues: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description The commit of the backup that this one continues; absent for a full backup.
+         * @example 1200
+         */
+        since_seq?: number;
+      };
       header?: never;
       path?: never;
       cookie?: never;
@@ -5332,6 +5340,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       409: components['responses']['BackupUnavailable'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

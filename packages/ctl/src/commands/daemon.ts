@@ -86,26 +86,27 @@ const commands = (tools: Tools): Commands => ({
     summary: 'Back up a running daemon',
     description:
       'Write a backup of the database of a running daemon into a directory: sessions, pipelines, ' +
-      'plans, questions, spend and the inbox. A backup has what happened since the last one of the ' +
-      'directory where the log of the daemon has all of it, and else everything. Every file is ' +
-      'checked before it gets its name. Worktrees, logs of agents and token files are no part of it.',
+      'plans, questions, spend and the inbox. The first one of a directory is full. Later ones are ' +
+      'incremental: what was committed since the last one, if the log still has all of it. Every ' +
+      'file is checked before it gets its name. Worktrees, logs of agents and token files are no ' +
+      'part of it.',
     arguments: [['<dir>', 'directory of the backups']],
     options: [['--full', 'Write a full backup although there are others']],
     examples: [['ctl daemon backup ./backups', 'once a day, for instance']],
     run: async (directory: string, flags: DaemonFlags & { full?: boolean }) =>
-      (await import('../daemon-backup/backing-up.js')).backUpDaemon(directory, flags, tools),
+      (await import('../daemon/backing-up.js')).backUpDaemon(directory, flags, tools),
   },
   restore: {
     connect: null,
     summary: 'Restore a daemon from backups',
     description:
-      'Restore the backups of a directory into a data directory that has no daemon yet, to the ' +
-      'newest or to the last one before a moment. Everything is checked before anything is written, and verified ' +
-      'at the end.',
+      'Restore the backups of a directory into a data directory that has no daemon yet. With --to, ' +
+      'leave out what was committed later. Everything is checked before anything is written, and ' +
+      'verified at the end.',
     arguments: [['<dir>', 'directory of the backups']],
     options: [
       ['--data <dir>', 'Data directory to restore into', { required: true }],
-      ['--to <moment>', 'Commit number or time that it must not be later than'],
+      ['--to <target>', 'Commit number or RFC 3339 time to restore to, inclusive'],
     ],
     examples: [
       ['ctl daemon restore ./backups --data ./restored', 'into a new directory'],
@@ -113,7 +114,7 @@ const commands = (tools: Tools): Commands => ({
     ],
     exitCodes: { 1: 'no backups, damaged ones, a directory in use, or failure' },
     run: async (directory: string, flags: { data: string; to?: string }) =>
-      (await import('../daemon-backup/backing-up.js')).restoreDaemon(directory, flags, tools),
+      (await import('../daemon/backing-up.js')).restoreDaemon(directory, flags, tools),
   },
   token: {
     connect: withPlace,

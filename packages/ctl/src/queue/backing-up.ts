@@ -1,39 +1,42 @@
+import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Refusal, UsageError } from '@millrace/kit/errors';
-import { humanBytes } from '@millrace/kit/units';
-import { asTyped } from '../base/command-name.js';
-import { harmless } from '../base/exchange.js';
+import { UsageError } from '@millrace/kit/errors';
+import { wholeNumber } from '../base/arguments.js';
 import type { Tools } from '../base/tools.js';
-import { writeWhole } from '../db/atomic-file.js';
+import { readBase, restoreService, saveBackup, showBackup } from '../db/service-backup.js';
 import { queueApi, type QueueFlags } from './api.js';
 import { locateQueue } from './locate.js';
 
 /** Where the embedded store is in a data directory. */
 const storeIn = (data: string) => join(data, 'queue');
 
-export async function backupQueues(
-  flags: QueueFlags & { out: string },
-  tools: Tools,
-): Promise<void> {
-  const { terminal, lifecycle } = tools;
+export interface BackupFlags extends QueueFlags {
+  out: string;
+  base?: boolean;
+  since?: string;
+  sinceSeq?: string;
+}
+
+export async function backupQueues(flags: BackupFlags, tools: Tools): Promise<void> {
+  const sinceSeq = wholeNumber(flags.sinceSeq, '--since-seq', 1);
+  if (flags.since !== undefined && sinceSeq !== undefined) {
+    throw new UsageError('Give --since or --since-seq, not both.');
+  }
+  if (flags.base && (flags.since !== undefined || sinceSeq !== undefined)) {
+    throw new UsageError('--base is a full backup. Leave out --since and --since-seq.');
+  }
   // A wrong address or token is reported by a call that knows how.
   await queueApi(flags, tools).call('listQueues');
-  const { url, token } = locateQueue(flags, terminal.env);
-  const signal = lifecycle.interrupted;
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(`${url}/v1/admin/backup`, { headers, signal });
-  if (!response.ok || !response.body) {
-    const { code = 'UNAVAILABLE', detail = '' } = (await response.json()) as Record<string, string>;
-    throw new Refusal(code, harmless(detail));
-  }
-  const { checkBackup } = await import('@millrace/db');
-  const check = async (unfinished: string) => void (await checkBackup(unfinished));
-  await writeWhole(flags.out, response.body, { signal, check });
-  const { header, trailer } = await checkBackup(flags.out);
-  const { out, json } = terminal;
-  const made = { file: flags.out, seq: header.seq, created_at: header.createdAt, ...trailer };
-  const text = `Backed up ${humanBytes(trailer.bytes)} at commit ${header.seq} to ${flags.out}.\n`;
-  out.write(json ? `${JSON.stringify(made, null, 2)}\n` : text);
+  const { url, token } = locateQueue(flags, tools.terminal.env);
+  const base = flags.since === undefined ? sinceSeq : await readBase(flags.since);
+  if (flags.base) await mkdir(flags.out, { recursive: true, mode: 0o700 });
+  // The name of a base backup has its commit number, which is not known yet.
+  const written = flags.base ? join(flags.out, 'unnamed.backup') : flags.out;
+  const made = await saveBackup({ url: `${url}/v1/admin/backup`, token }, written, base, tools);
+  const { baseBackupName } = await import('@millrace/db');
+  const file = flags.base ? join(flags.out, baseBackupName(made.header.seq)) : written;
+  if (flags.base) await rename(written, file);
+  showBackup(file, made, tools);
 }
 
 export async function verifyQueues(
@@ -49,22 +52,13 @@ export async function verifyQueues(
 }
 
 export async function restoreQueues(
-  { from, data }: { from: string; data: string },
-  { terminal: { out, json } }: Tools,
+  { from, ...flags }: { from: string[]; data: string; to?: string },
+  tools: Tools,
 ): Promise<void> {
-  const [{ restore: restoreFiles }, { mkdir }] = await Promise.all([
-    import('@millrace/db'),
-    import('node:fs/promises'),
-  ]);
-  await mkdir(data, { recursive: true, mode: 0o700 });
-  const restored = await restoreFiles([from], storeIn(data), {}).catch((error: unknown) => {
-    // The command was used rightly: the file or the directory does not allow it.
-    if (!(error instanceof UsageError)) throw error;
-    throw new Refusal('RESTORE_REFUSED', error.message, { cause: error });
-  });
-  const shown = { data, seq: restored.seq, lineage_id: restored.lineageId };
-  const text =
-    `Restored the queues at commit ${restored.seq} to ${data}, and verified them.\n` +
-    asTyped(`Serve them with: ctl queue serve --data ${data}\n`);
-  out.write(json ? `${JSON.stringify(shown, null, 2)}\n` : text);
+  const parts = {
+    store: storeIn(flags.data),
+    name: 'the queues',
+    command: 'ctl queue serve --data',
+  };
+  await restoreService(from, flags, parts, tools);
 }

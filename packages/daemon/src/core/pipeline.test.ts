@@ -5,7 +5,6 @@ import {
   newPipeline,
   stepPipeline,
   type Job,
-  type PipelineCommand,
   type PipelineEvent,
   type PipelineState,
 } from './pipeline.js';
@@ -25,19 +24,23 @@ class Bench {
   }
 
   send(event: PipelineEvent): this {
-    const { state, commands } = stepPipeline(this.state, event, 1);
-    this.state = state;
-    for (const command of commands) this.#take(command);
+    const { runs } = this.state;
+    this.#step(event);
+    // As the flow does: every job whose dependencies have ended is reached.
+    for (const { id } of this.state.pipeline.jobs) {
+      this.#step({ kind: 'begin', jobId: id });
+      const run = this.state.runs[id];
+      if (run === undefined || run === runs[id]) continue;
+      this.spawns.push(id);
+      this.open.set(id, run);
+    }
     return this;
   }
 
-  #take(command: PipelineCommand): void {
-    if (command.kind === 'stop') {
-      this.stops.push(command.sessionId);
-      return;
-    }
-    this.spawns.push(command.jobId);
-    this.open.set(command.jobId, command.run);
+  #step(event: PipelineEvent): void {
+    const { state, stops } = stepPipeline(this.state, event, 1);
+    this.state = state;
+    this.stops.push(...stops);
   }
 
   /** Its session is there, named after job and run. */

@@ -19,6 +19,8 @@ export interface PipelineState {
 export type PipelineEvent =
   | { kind: 'start' }
   | { kind: 'cancel' }
+  /** The engine has reached the job. It stays pending while the pipeline does not let it run. */
+  | { kind: 'begin'; jobId: string }
   | { kind: 'spawned'; jobId: string; run: number; sessionId: string }
   /** The budget gate blocked the job. */
   | { kind: 'held'; jobId: string; run: number }
@@ -28,14 +30,12 @@ export type PipelineEvent =
   | { kind: 'waits' | 'works'; jobId: string; sessionId: string }
   | { kind: 'ended'; jobId: string; sessionId: string; isDone: boolean; output: string };
 
-/** Side effects of a step. */
-export type PipelineCommand =
-  { kind: 'spawn'; jobId: string; run: number } | { kind: 'stop'; sessionId: string };
-
 export interface Step {
   /** The identical object when nothing changed. */
   state: PipelineState;
-  commands: PipelineCommand[];
+  isChanged: boolean;
+  /** Sessions to stop. */
+  stops: string[];
 }
 
 /** Maximum number of concurrent jobs of one pipeline; the others wait. */
@@ -84,7 +84,7 @@ class Draft {
   readonly #jobs: Job[];
   readonly #byId: ReadonlyMap<string, Job>;
   readonly #runs: Record<string, number>;
-  readonly #commands: PipelineCommand[] = [];
+  readonly #stops: string[] = [];
   #status: Pipeline['status'];
   #force: boolean;
   #isChanged = false;
@@ -104,6 +104,8 @@ class Draft {
         return this.#start();
       case 'cancel':
         return this.#cancel();
+      case 'begin':
+        return this.#begin(event.jobId);
       case 'spawned':
         return this.#spawned(event);
       case 'held':
@@ -121,7 +123,7 @@ class Draft {
     }
   }
 
-  /** Skips jobs that can never run, starts those that can, and updates the pipeline's status. */
+  /** Skips jobs that can never run, and updates the pipeline's status. */
   settle(): void {
     if (!isUnderWay(this.#status)) return;
     let hasSkipped: boolean;
@@ -133,22 +135,19 @@ class Draft {
         hasSkipped = true;
       }
     } while (hasSkipped);
-    if (this.#status !== 'paused') this.#startReady();
     this.#setStatus(this.#statusNow());
   }
 
   finish(now: number): Step {
-    if (!this.#isChanged) return { state: this.#before, commands: this.#commands };
+    const [stops, isChanged] = [this.#stops, this.#isChanged];
+    if (!isChanged) return { state: this.#before, isChanged, stops };
     const pipeline = {
       ...this.#before.pipeline,
       status: this.#status,
       jobs: this.#jobs,
       updated_at: formatTimestamp(now),
     };
-    return {
-      state: { pipeline, force: this.#force, runs: this.#runs },
-      commands: this.#commands,
-    };
+    return { state: { pipeline, force: this.#force, runs: this.#runs }, isChanged, stops };
   }
 
   #start(): void {
@@ -168,15 +167,15 @@ class Draft {
         break;
     }
     this.#setStatus('running');
+    for (const { id } of this.#jobs) this.#begin(id);
   }
 
   /** Resets every job that is not done, including those skipped because of a failed one. */
   #runAgain(): void {
     for (const job of this.#jobs) {
-      if (job.status === 'needs_attention' && job.session_id !== null) {
-        this.#commands.push({ kind: 'stop', sessionId: job.session_id });
-      }
-      if (job.status !== 'done') this.#move(job, { status: 'pending', output: null });
+      if (job.status === 'done') continue;
+      if (job.status === 'needs_attention') this.#stops.push(job.session_id!);
+      this.#move(job, { status: 'pending', session_id: null, output: null });
     }
   }
 
@@ -187,12 +186,19 @@ class Draft {
       if (job.status === 'pending') this.#move(job, { status: 'skipped' });
       if (!isAtWork(job)) continue;
       // A session that is still being spawned is stopped once its id is known.
-      if (job.session_id !== null) {
-        this.#commands.push({ kind: 'stop', sessionId: job.session_id });
-      }
+      if (job.session_id !== null) this.#stops.push(job.session_id);
       this.#move(job, { status: 'failed' });
     }
     this.#setStatus('canceled');
+  }
+
+  #begin(jobId: string): void {
+    const job = this.#byId.get(jobId);
+    if (job?.status !== 'pending' || !isUnderWay(this.#status) || this.#status === 'paused') return;
+    const running = this.#jobs.filter(({ status }) => status === 'running').length;
+    if (running >= maxRunningJobs || this.#outlook(job) !== 'now') return;
+    this.#runs[jobId] = (this.#runs[jobId] ?? 0) + 1;
+    this.#move(job, { status: 'running', session_id: null, output: null });
   }
 
   #spawned({ jobId, run, sessionId }: Extract<PipelineEvent, { kind: 'spawned' }>): void {
@@ -200,9 +206,7 @@ class Draft {
     const isCurrent = job !== undefined && this.#runs[jobId] === run && job.session_id === null;
     if (isCurrent) this.#move(job, { session_id: sessionId });
     if (isCurrent && job.status === 'running') return;
-    if (job?.session_id !== sessionId || !isAtWork(job)) {
-      this.#commands.push({ kind: 'stop', sessionId });
-    }
+    if (job?.session_id !== sessionId || !isAtWork(job)) this.#stops.push(sessionId);
   }
 
   #notSpawned(event: Extract<PipelineEvent, { kind: 'held' | 'refused' }>): void {
@@ -226,19 +230,6 @@ class Draft {
     else if (job.status === 'failed' && job.output === null) this.#move(job, { output });
   }
 
-  #startReady(): void {
-    let atWork = this.#jobs.filter(({ status }) => status === 'running').length;
-    for (const job of this.#jobs) {
-      if (atWork >= maxRunningJobs) return;
-      if (job.status !== 'pending' || this.#outlook(job) !== 'now') continue;
-      const run = (this.#runs[job.id] ?? 0) + 1;
-      this.#runs[job.id] = run;
-      this.#move(job, { status: 'running', session_id: null, output: null });
-      this.#commands.push({ kind: 'spawn', jobId: job.id, run });
-      atWork++;
-    }
-  }
-
   /** May a pending job run now, later, or never? */
   #outlook({ depends_on, run_if }: Job): 'now' | 'later' | 'never' {
     const before = depends_on.map((id) => this.#byId.get(id)!.status);
@@ -253,7 +244,8 @@ class Draft {
     if (this.#jobs.every(({ status }) => status === 'done' || status === 'skipped')) return 'done';
     // A paused pipeline waits for confirmation, whatever its running jobs do.
     if (this.#status === 'paused') return 'paused';
-    return has('running') ? 'running' : 'stalled';
+    const isReady = (job: Job) => job.status === 'pending' && this.#outlook(job) === 'now';
+    return has('running') || this.#jobs.some(isReady) ? 'running' : 'stalled';
   }
 
   #jobOf({ jobId, sessionId }: { jobId: string; sessionId: string }): Job | undefined {
@@ -281,11 +273,11 @@ class Draft {
 const waiting = ['running', 'needs_attention'] as const;
 const working = ['needs_attention', 'running'] as const;
 
-function isEnd(status: Job['status']): boolean {
+export function isEnd(status: Job['status']): boolean {
   return status === 'done' || status === 'failed' || status === 'skipped';
 }
 
-function isAtWork({ status }: Job): boolean {
+export function isAtWork({ status }: Job): boolean {
   return status === 'running' || status === 'needs_attention';
 }
 

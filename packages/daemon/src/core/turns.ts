@@ -48,6 +48,29 @@ export class SharedRuns<Result> {
   }
 }
 
+/** Runs a check now and after every change, until it returns something. */
+export async function untilFound<Result>(
+  { onChange, signal }: { onChange: (wake: () => void) => () => void; signal: AbortSignal },
+  check: () => Promise<Result | undefined>,
+): Promise<Result> {
+  let wake = () => {};
+  const onEvent = () => wake();
+  const unsubscribe = onChange(onEvent);
+  signal.addEventListener('abort', onEvent);
+  try {
+    for (;;) {
+      const changed = new Promise<void>((resolve) => (wake = resolve));
+      signal.throwIfAborted();
+      const found = await check();
+      if (found !== undefined) return found;
+      await changed;
+    }
+  } finally {
+    unsubscribe();
+    signal.removeEventListener('abort', onEvent);
+  }
+}
+
 type About = Readonly<Record<string, unknown>>;
 
 /** Background work that must finish before the store is closed. */

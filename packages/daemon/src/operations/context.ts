@@ -23,7 +23,7 @@ import type { Workbench } from '../workbench/workbench.js';
 /** Services that operations use. Operations do not depend on HTTP, MCP or the terminal. */
 export interface DaemonContext {
   /** The daemon's own database, to back it up. */
-  database: Pick<Database, 'backup'>;
+  database: Pick<Database, 'backupBytes'>;
   backends: Backends;
   sessions: Sessions;
   pipelines: Pick<Pipelines, 'list' | 'get' | 'create' | 'start' | 'cancel'>;

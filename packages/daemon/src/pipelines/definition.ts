@@ -95,19 +95,3 @@ function outputOf(job: Job | undefined, most: number): string {
 }
 
 const cutMark = '[...] ';
-
-const encoder = new TextEncoder();
-
-/** The end of a text in at most `maxBytes` of UTF-8, from the start of a line if possible. */
-export function tailOf(text: string, maxBytes: number): string {
-  const clean = text.trim().toWellFormed().replaceAll('\0', '\u{fffd}');
-  const bytes = encoder.encode(clean);
-  if (bytes.length <= maxBytes) return clean;
-  let from = bytes.length - maxBytes;
-  // Do not split a character.
-  while (from < bytes.length && (bytes[from]! & 0xc0) === 0x80) from++;
-  const tail = new TextDecoder().decode(bytes.subarray(from));
-  const line = tail.indexOf('\n');
-  // Keep a partial first line that is most of the text.
-  return line === -1 || line > tail.length / 2 ? tail : tail.slice(line + 1);
-}

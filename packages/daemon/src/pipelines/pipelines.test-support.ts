@@ -7,6 +7,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { expect, onTestFinished, vi } from 'vitest';
 import { newBackend } from '../core/backend.js';
 import type { Job, Pipeline, PipelineDefinition } from '../core/pipeline.js';
+import { AgentFlows } from '../plans/engine.js';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
 import { openStore, type Store } from '../storage/store.js';
 import { Pipelines } from './pipelines.js';
@@ -44,13 +45,16 @@ export async function useRig(): Promise<Rig> {
   const settings = { internal_thinking_mode: 'local_only', allow_paid_autopilot: false } as const;
   const backends = { read: () => Promise.resolve({ backends: known, settings }) };
   const parts = { world, database: store.database, sessions, backends };
+  let flows = new AgentFlows({ ...world, ...parts });
   const rig: Rig = {
-    pipelines: await Pipelines.open(parts),
+    pipelines: await Pipelines.open({ ...parts, flows }),
     sessions,
     store,
     async restart() {
       await rig.pipelines.close();
-      rig.pipelines = await Pipelines.open(parts);
+      await flows.close();
+      flows = new AgentFlows({ ...world, ...parts });
+      rig.pipelines = await Pipelines.open({ ...parts, flows });
     },
     create: (jobs, rest = {}) =>
       rig.pipelines.create({
@@ -77,7 +81,10 @@ export async function useRig(): Promise<Rig> {
       sessions.set(session, { status: isGood ? 'done' : 'errored', exit_code: isGood ? 0 : 1 });
     },
   };
-  onTestFinished(() => rig.pipelines.close());
+  onTestFinished(async () => {
+    await rig.pipelines.close();
+    await flows.close();
+  });
   return rig;
 }
 

@@ -3,25 +3,31 @@ import { Refusal } from '@millrace/kit/errors';
 import { nearest } from '@millrace/kit/nearest';
 import type { World } from '@millrace/kit/world';
 import {
+  isAtWork,
+  isEnd,
   newPipeline,
   stepPipeline,
+  type Job,
   type Pipeline,
-  type PipelineCommand,
   type PipelineDefinition,
   type PipelineEvent,
   type PipelineState,
 } from '../core/pipeline.js';
 import { fail } from '../core/api.js';
-import { isSamePhase, phaseOf } from '../core/session.js';
+import { isEnded, isSamePhase, phaseOf } from '../core/session.js';
+import { BackgroundTasks, Turns, untilFound } from '../core/turns.js';
+import { spawnToEnd } from '../plans/agent-steps.js';
+import type { AgentFlows } from '../plans/engine.js';
 import type { Backends } from '../registry/backends.js';
-import type { Session, Sessions, SpawnOrigin, SpawnRequest } from '../sessions/port.js';
-import { checkDefinition, checkRepo, tailOf, promptOf } from './definition.js';
-import { BackgroundTasks } from '../core/turns.js';
+import { answerOf, tailOf } from '../sessions/answer.js';
+import type { Session, Sessions, SpawnRequest } from '../sessions/port.js';
+import { checkDefinition, checkRepo, promptOf } from './definition.js';
 import { PipelineStore } from './store.js';
 
 export interface PipelinesParts {
   world: World;
   database: Database;
+  flows: AgentFlows;
   sessions: Sessions;
   backends: Pick<Backends, 'read'>;
 }
@@ -30,14 +36,29 @@ export interface PipelinesParts {
 const maxDefinitionBytes = 1_310_720;
 const maxTotalOutputBytes = 655_360;
 const maxJobOutputBytes = 16_384;
-const outputLines = 1_000;
 const maxNameLength = 128;
+/** Of a task in a flow; a job waits for the others by itself. */
+const maxDependencies = 100;
+/** A start waits this long at most for the engine to reach its first jobs. */
+const maxLaunchMs = 5_000;
 
-/** Runs the jobs of pipelines as sessions, in order of their dependencies. */
+/**
+ * Pipelines: each start of one is a flow of the engine that runs plans, with a task for every job
+ * that has not ended. The flow decides when a job's turn has come; the stored pipeline says what
+ * becomes of it, so a flow that was lost or is repeated does no harm.
+ */
 export class Pipelines {
   readonly #parts: PipelinesParts;
   readonly #store: PipelineStore;
   readonly #tasks: BackgroundTasks;
+  /** The flow of each pipeline; the tasks of its earlier flows have nothing left to do. */
+  readonly #rounds = new Map<string, string>();
+  /** A task of an earlier flow may still run a step of the same job. */
+  readonly #turns = new Turns();
+  readonly #listeners = new Set<(id: string) => void>();
+  readonly #running = new Set<Promise<unknown>>();
+  /** Called when the engine reaches a job, by pipeline and job. */
+  readonly #reached = new Map<string, () => void>();
   #stopListening: (() => void) | undefined;
 
   private constructor(parts: PipelinesParts, store: PipelineStore) {
@@ -45,6 +66,10 @@ export class Pipelines {
     this.#store = store;
     this.#tasks = new BackgroundTasks((error, about) => {
       parts.world.log.error({ err: error, ...about }, 'pipeline stuck');
+    });
+    parts.flows.handle({
+      'pipeline.job': ({ payload: { pipeline, job, round }, signal }) =>
+        this.#runJob(pipeline, job, round, signal),
     });
   }
 
@@ -58,7 +83,9 @@ export class Pipelines {
   /** Stops listening to sessions, starts nothing new, and waits for running work. */
   async close(): Promise<void> {
     this.#stopListening?.();
-    await this.#tasks.close();
+    const closed = this.#tasks.close();
+    for (const id of this.#rounds.keys()) this.#wake(id);
+    await Promise.allSettled([closed, ...this.#running]);
   }
 
   list(): Promise<Pipeline[]> {
@@ -79,21 +106,26 @@ export class Pipelines {
     const now = clock.now();
     const fresh = newPipeline(definition, { id: random.ulid(now), now });
     checkSize(fresh.pipeline);
-    const isStarted = definition.start !== false;
-    const { state, commands } = isStarted
-      ? stepPipeline(fresh, { kind: 'start' }, now)
-      : { state: fresh, commands: [] };
+    if (definition.start === false) {
+      await this.#store.insert(fresh);
+      return fresh.pipeline;
+    }
+    await this.#parts.flows.queue();
+    const { state } = stepPipeline(fresh, { kind: 'start' }, now);
     await this.#store.insert(state);
-    this.#carryOut(state, commands);
+    await this.#launchFirst(state.pipeline);
     return state.pipeline;
   }
 
-  start(id: string): Promise<Pipeline> {
-    return this.#send(id, { kind: 'start' });
+  async start(id: string): Promise<Pipeline> {
+    await this.#parts.flows.queue();
+    const { state, isChanged } = await this.#send(id, { kind: 'start' });
+    if (isChanged) await this.#launchFirst(state.pipeline);
+    return state.pipeline;
   }
 
-  cancel(id: string): Promise<Pipeline> {
-    return this.#send(id, { kind: 'cancel' });
+  async cancel(id: string): Promise<Pipeline> {
+    return (await this.#send(id, { kind: 'cancel' })).state.pipeline;
   }
 
   async #checkBackends({ jobs }: PipelineDefinition): Promise<void> {
@@ -111,67 +143,102 @@ export class Pipelines {
   }
 
   /** Applies one event to a pipeline; the result is on disk when this resolves. */
-  async #send(id: string, event: PipelineEvent): Promise<Pipeline> {
+  async #send(id: string, event: PipelineEvent) {
     const step = await this.#store.change(id, (state, now) => stepPipeline(state, event, now));
     if (!step) throw notFound(id);
-    this.#carryOut(step.state, step.commands);
-    return step.state.pipeline;
+    for (const session of step.stops) this.#tasks.run({ session }, () => this.#stop(session));
+    if (step.isChanged) this.#wake(id);
+    return step;
   }
 
-  #carryOut(state: PipelineState, commands: readonly PipelineCommand[]): void {
-    const { id } = state.pipeline;
-    for (const command of commands) {
-      const about = { pipeline: id, command: command.kind };
-      if (command.kind === 'spawn') {
-        this.#tasks.run(about, () => this.#spawn(state, command));
-      } else this.#tasks.run(about, () => this.#stop(command.sessionId));
+  #wake(id: string): void {
+    for (const listener of this.#listeners) listener(id);
+  }
+
+  /** Submits what is left of a pipeline as a flow, in the place of an earlier one. */
+  async #launch({ id, jobs }: Pipeline): Promise<void> {
+    const { flows, world } = this.#parts;
+    const round = world.random.ulid(world.clock.now());
+    const flow = (await flows.queue()).flow(round);
+    const left = new Map(jobs.filter((job) => !isEnd(job.status)).map((job) => [job.id, job]));
+    for (const [job, { depends_on }] of left) {
+      const before = depends_on.filter((key) => left.has(key)).slice(0, maxDependencies);
+      const after = before.map((key) => ({ key, on: 'end' as const }));
+      flow.task(job, 'pipeline.job', { pipeline: id, job, round }, { after });
     }
+    this.#rounds.set(id, round);
+    await flow.submit();
+    this.#wake(id);
   }
 
-  async #spawn(
-    { pipeline, force }: PipelineState,
-    { jobId, run }: { jobId: string; run: number },
-  ): Promise<void> {
-    const { id } = pipeline;
-    const job = pipeline.jobs.find((each) => each.id === jobId)!;
+  /** Resolves when the engine has reached the jobs that run at once, so that they are spawned. */
+  async #launchFirst(pipeline: Pipeline): Promise<void> {
+    const first = pipeline.jobs.filter((job) => isAtWork(job) && job.session_id === null);
+    const reached = first.map(
+      ({ id }) =>
+        new Promise<void>((resolve) => this.#reached.set(`${pipeline.id}:${id}`, resolve)),
+    );
+    await this.#launch(pipeline);
+    await new Promise<void>((resolve) => {
+      const timer = this.#parts.world.clock.after(maxLaunchMs, resolve);
+      void Promise.all(reached).then(() => (timer.cancel(), resolve()));
+    });
+  }
+
+  /** The task of a job: it is over when the job has ended, or another flow has taken its place. */
+  async #runJob(id: string, jobId: string, round: string, signal: AbortSignal): Promise<void> {
+    const onChange = (wake: () => void) => {
+      const listener = (changed: string) => changed === id && wake();
+      this.#listeners.add(listener);
+      return () => this.#listeners.delete(listener);
+    };
+    const running = untilFound({ onChange, signal }, () =>
+      this.#turns.in(`${id}:${jobId}`, () => this.#advance(id, jobId, round)),
+    );
+    this.#running.add(running);
+    await running.finally(() => this.#running.delete(running));
+  }
+
+  /** One step of a job; true when there is nothing left to do. */
+  async #advance(id: string, jobId: string, round: string): Promise<true | undefined> {
+    const state = await this.#store.find(id);
+    const job = state?.pipeline.jobs.find((each) => each.id === jobId);
+    if (!state || !job || this.#tasks.isClosed || this.#rounds.get(id) !== round) return true;
+    this.#reached.get(`${id}:${jobId}`)?.();
+    this.#reached.delete(`${id}:${jobId}`);
+    const { status, session_id: sessionId, output } = job;
+    if (status === 'pending') {
+      // The next start is another flow.
+      if (state.pipeline.status === 'paused') return true;
+      const begin = { kind: 'begin', jobId } as const;
+      if (stepPipeline(state, begin, 0).isChanged) await this.#send(id, begin);
+    } else if (!isAtWork(job) && (status !== 'failed' || output !== null || sessionId === null)) {
+      return true;
+    } else if (sessionId === null) await this.#spawn(state, job);
+    // Also of a canceled job, whose agent may have said something.
+    else await this.#checkSession(state.pipeline, job, sessionId);
+    return undefined;
+  }
+
+  async #spawn({ pipeline, force, runs }: PipelineState, job: Job): Promise<void> {
+    const { id, repo, name } = pipeline;
+    const { id: jobId, backend } = job;
+    const run = runs[jobId]!;
     const request: SpawnRequest = {
       prompt: promptOf(job, pipeline.jobs),
-      name: `${pipeline.name}: ${jobId}`.slice(0, maxNameLength).toWellFormed(),
-      // Headless, because a job must end by itself; an interactive agent waits for input.
-      driver: 'headless',
-      ...(job.backend !== null && { backend: job.backend }),
-      ...(pipeline.repo !== null && { repo: pipeline.repo }),
+      name: `${name}: ${jobId}`.slice(0, maxNameLength).toWellFormed(),
+      ...(backend !== null && { backend }),
+      ...(repo !== null && { repo }),
       ...(force && { force }),
     };
-    const origin = {
-      idempotencyKey: `pipeline:${id}:${jobId}:${run}`,
-      pipeline: { id, jobId },
-    };
-    let session: Session;
-    try {
-      session = await this.#startSession(request, origin);
-    } catch (error) {
+    // After a crash, a session that was already started is reused.
+    const origin = { idempotencyKey: `pipeline:${id}:${jobId}:${run}`, pipeline: { id, jobId } };
+    const event = await spawnToEnd(this.#parts.sessions, request, origin).then(
+      (session) => ({ kind: 'spawned', jobId, run, sessionId: session.id }) as const,
       // A job that did not start because of shutdown is started at the next start.
-      if (this.#tasks.isClosed) return;
-      await this.#send(id, this.#notSpawned({ jobId, run }, error));
-      return;
-    }
-    await this.#send(id, { kind: 'spawned', jobId, run, sessionId: session.id });
-    this.#follow(session);
-  }
-
-  /** Headless if possible: some programs accept a long prompt only interactively. */
-  async #startSession(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
-    const { sessions } = this.#parts;
-    try {
-      return (await sessions.spawn(request, origin)).session;
-    } catch (error) {
-      if (!isAboutPrompt(error)) throw error;
-      const inTerminal = { ...request, driver: 'tmux' } as const;
-      const started = await sessions.spawn(inTerminal, origin).catch(() => undefined);
-      if (!started) throw error;
-      return started.session;
-    }
+      (error: unknown) => (this.#tasks.isClosed ? null : this.#notSpawned({ jobId, run }, error)),
+    );
+    if (event) await this.#send(id, event);
   }
 
   #notSpawned(which: { jobId: string; run: number }, error: unknown): PipelineEvent {
@@ -192,93 +259,52 @@ export class Pipelines {
     }
   }
 
-  /** Schedules a check of a session; several changes may share one check. */
-  #follow({ id, pipeline_id, job_id }: Pick<Session, 'id' | 'pipeline_id' | 'job_id'>): void {
-    if (pipeline_id === null || job_id === null) return;
-    const about = { pipeline: pipeline_id, job: job_id, session: id };
-    this.#tasks.runLatest(id, about, () => this.#checkSession(pipeline_id, job_id, id));
-  }
-
-  async #checkSession(pipelineId: string, jobId: string, sessionId: string): Promise<void> {
-    const which = { jobId, sessionId };
+  async #checkSession(pipeline: Pipeline, job: Job, sessionId: string): Promise<void> {
+    const { id } = pipeline;
+    const which = { jobId: job.id, sessionId };
     const session = await this.#parts.sessions.find(sessionId);
     if (!session) {
       const output = 'Its session was deleted.';
-      await this.#handleEvent(pipelineId, { kind: 'ended', ...which, isDone: false, output });
+      await this.#send(id, { kind: 'ended', ...which, isDone: false, output });
       return;
     }
     const phase = phaseOf(session);
-    if (phase === 'works') await this.#handleEvent(pipelineId, { kind: 'works', ...which });
+    if (phase === 'works') await this.#send(id, { kind: 'works', ...which });
     else if (phase === 'waits' || (phase === 'limited' && session.pid !== null)) {
-      await this.#handleEvent(pipelineId, { kind: 'waits', ...which });
+      await this.#send(id, { kind: 'waits', ...which });
     } else {
-      const output = await this.#outputOf(session, pipelineId);
-      const isDone = phase === 'done';
-      const wasOurs = await this.#isAtWork(pipelineId, sessionId);
-      await this.#handleEvent(pipelineId, { kind: 'ended', ...which, isDone, output });
+      const output = await this.#outputOf(session, pipeline.jobs.length);
+      await this.#send(id, { kind: 'ended', ...which, isDone: phase === 'done', output });
       // Stop the idle agent, which would wait for input forever.
-      if (wasOurs && session.status === 'idle') await this.#stop(sessionId);
+      if (session.status === 'idle') await this.#stop(sessionId);
     }
   }
 
-  async #isAtWork(pipelineId: string, sessionId: string): Promise<boolean> {
-    const { jobs = [] } = (await this.#store.find(pipelineId))?.pipeline ?? {};
-    const job = jobs.find(({ session_id }) => session_id === sessionId);
-    return job?.status === 'running' || job?.status === 'needs_attention';
-  }
-
-  /** Events of deleted pipelines are ignored. */
-  async #handleEvent(id: string, event: PipelineEvent): Promise<void> {
-    if (await this.#store.find(id)) await this.#send(id, event);
-  }
-
-  async #outputOf({ id, last_error }: Session, pipelineId: string): Promise<string> {
-    const { lines } = await this.#parts.sessions.output(id, { limit: outputLines });
-    const jobs = (await this.#store.find(pipelineId))?.pipeline.jobs.length ?? 1;
-    const most = Math.min(maxJobOutputBytes, Math.floor(maxTotalOutputBytes / jobs));
-    return tailOf(lines.join('\n'), most) || tailOf(last_error ?? '', most);
+  async #outputOf({ id, last_error }: Session, jobCount: number): Promise<string> {
+    const most = Math.min(maxJobOutputBytes, Math.floor(maxTotalOutputBytes / jobCount));
+    return (await answerOf(this.#parts.sessions, id, most)) || tailOf(last_error ?? '', most);
   }
 
   /** Resumes after a restart of the daemon. */
   async #resume(): Promise<void> {
     const { sessions } = this.#parts;
     this.#stopListening = sessions.onChange(({ before, after }) => {
-      const session = after ?? before;
-      if (session && !isSamePhase(before, after)) this.#follow(session);
+      const { pipeline_id: id } = (after ?? before)!;
+      if (id !== null && !isSamePhase(before, after)) this.#wake(id);
     });
-    const all = await sessions.list();
-    for (const { id, status } of await this.#store.list()) {
-      if (status === 'pending' || status === 'done') continue;
-      const ours = all.filter((session) => session.pipeline_id === id);
-      if (status === 'canceled') this.#stopLeftovers(ours);
-      else await this.#goOn(id);
+    const alive = (await sessions.list()).filter((session) => !isEnded(session));
+    for (const pipeline of await this.#store.list()) {
+      const { id, status, jobs } = pipeline;
+      if (status === 'canceled') {
+        // Sessions that were being spawned when their pipeline was canceled.
+        for (const { id: session } of alive.filter(({ pipeline_id }) => pipeline_id === id)) {
+          this.#tasks.run({ session }, () => this.#stop(session));
+        }
+      } else if (status === 'running' || jobs.some(isAtWork)) {
+        this.#tasks.run({ pipeline: id }, () => this.#launch(pipeline));
+      }
     }
   }
-
-  /** Stops sessions that were being spawned when their pipeline was canceled. */
-  #stopLeftovers(sessions: readonly Session[]): void {
-    for (const { id, status } of sessions) {
-      if (status === 'done' || status === 'errored' || status === 'orphaned') continue;
-      this.#tasks.run({ session: id }, () => this.#stop(id));
-    }
-  }
-
-  async #goOn(id: string): Promise<void> {
-    const state = (await this.#store.find(id))!;
-    for (const job of state.pipeline.jobs) {
-      if (job.status !== 'running' && job.status !== 'needs_attention') continue;
-      if (job.session_id === null) {
-        // The same idempotency key: a session that was already started is reused.
-        const again = { kind: 'spawn', jobId: job.id, run: state.runs[job.id]! } as const;
-        this.#carryOut(state, [again]);
-      } else this.#follow({ id: job.session_id, pipeline_id: id, job_id: job.id });
-    }
-  }
-}
-
-function isAboutPrompt(error: unknown): boolean {
-  if (!(error instanceof Refusal) || error.code !== 'INVALID_REQUEST') return false;
-  return error.extra.errors?.some(({ pointer }) => pointer === '/prompt') ?? false;
 }
 
 function checkSize(pipeline: Pipeline): void {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Job } from '../core/pipeline.js';
-import { tailOf, placeholdersIn, promptOf } from './definition.js';
+import { tailOf } from '../sessions/answer.js';
+import { placeholdersIn, promptOf } from './definition.js';
 
 function ended(id: string, output: string | null, status: Job['status'] = 'done'): Job {
   const rest = { backend: null, depends_on: [], session_id: null } as const;

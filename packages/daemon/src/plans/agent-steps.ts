@@ -10,10 +10,10 @@ import {
 } from '@millrace/worker';
 import { localId } from '../core/backend.js';
 import { isEnded, phaseOf } from '../core/session.js';
-import type { Turns } from '../core/turns.js';
-import { tailOf } from '../pipelines/definition.js';
+import { untilFound, type Turns } from '../core/turns.js';
+import { answerOf, tailOf } from '../sessions/answer.js';
 import type { Backends } from '../registry/backends.js';
-import type { Session, Sessions, SpawnRequest } from '../sessions/port.js';
+import type { Session, Sessions, SpawnOrigin, SpawnRequest } from '../sessions/port.js';
 import { maxAgentText } from './prompts.js';
 import type { PlanStore } from './store.js';
 
@@ -57,7 +57,6 @@ export class TaskFailure extends PermanentError {
 const maxRevivals = 3;
 const maxLimits = 5;
 const defaultLimitMs = 900_000;
-const outputLines = 1_000;
 const maxNameLength = 128;
 /** A gate is tried again after this long, with the task suspended in between. */
 const gateMs = 15_000;
@@ -177,7 +176,6 @@ export class AgentSteps {
     const given: SpawnRequest = {
       ...request,
       name: (request.name ?? key).slice(0, maxNameLength).toWellFormed(),
-      driver: 'headless',
       ...(agent !== null && { parent_id: agent }),
     };
     const origin = {
@@ -197,54 +195,35 @@ export class AgentSteps {
     return id;
   }
 
-  /** Headless if possible: some programs take a long prompt only interactively. */
-  async #started(
-    request: SpawnRequest,
-    origin: Parameters<Sessions['spawn']>[1],
-  ): Promise<Session> {
-    const { sessions } = this.parts;
+  /** Caps on spend and on running children are waited for. */
+  async #started(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
     try {
-      return (await sessions.spawn(request, origin)).session;
+      return await spawnToEnd(this.parts.sessions, request, origin);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const { code, detail, extra } = error;
-      // Caps on spend and on running children are waited for.
+      const { code, detail } = error;
       const isGate = code === 'BUDGET_CONFIRMATION_REQUIRED' || /running children/.test(detail);
-      if (isGate) {
-        const { plan, key } = this.place;
-        const waiting = { status: 'waiting', waiting_for: 'budget' } as const;
-        await this.parts.store.changeTask(plan, key, () => waiting);
-        throw new RetryLater({ afterMs: gateMs, message: detail, cause: error });
-      }
-      if (!extra.errors?.some(({ pointer }) => pointer === '/prompt')) throw error;
-      const inTerminal = { ...request, driver: 'tmux' } as const;
-      return (await sessions.spawn(inTerminal, origin)).session;
+      if (!isGate) throw error;
+      const { plan, key } = this.place;
+      const waiting = { status: 'waiting', waiting_for: 'budget' } as const;
+      await this.parts.store.changeTask(plan, key, () => waiting);
+      throw new RetryLater({ afterMs: gateMs, message: detail, cause: error });
     }
   }
 
   /** Resolves when the session does not work any more; a question to a person is shown. */
-  async #turnEnd(id: string, signal: AbortSignal): Promise<AgentEnd> {
+  #turnEnd(id: string, signal: AbortSignal): Promise<AgentEnd> {
     const { sessions } = this.parts;
-    let wake = () => {};
-    const unsubscribe = sessions.onChange(({ before, after }) => {
-      if ((after ?? before)?.id === id) wake();
+    const onChange = (wake: () => void) =>
+      sessions.onChange(({ before, after }) => {
+        if ((after ?? before)?.id === id) wake();
+      });
+    return untilFound({ onChange, signal }, async () => {
+      const session = await this.#session(id);
+      const end = await this.#endOf(session);
+      if (!end) await this.#showWaiting(session);
+      return end;
     });
-    const onAbort = () => wake();
-    signal.addEventListener('abort', onAbort);
-    try {
-      for (;;) {
-        const changed = new Promise<void>((resolve) => (wake = resolve));
-        signal.throwIfAborted();
-        const session = await this.#session(id);
-        const end = await this.#endOf(session);
-        if (end) return end;
-        await this.#showWaiting(session);
-        await changed;
-      }
-    } finally {
-      unsubscribe();
-      signal.removeEventListener('abort', onAbort);
-    }
   }
 
   async #endOf(session: Session): Promise<AgentEnd | undefined> {
@@ -252,7 +231,7 @@ export class AgentSteps {
     const phase = phaseOf(session);
     const isLimited = phase === 'limited' && pid === null;
     if (phase === 'works' || phase === 'waits' || (phase === 'limited' && !isLimited)) return;
-    const output = await this.#outputOf(id);
+    const output = await answerOf(this.parts.sessions, id, maxAgentText);
     // An interactive agent would wait for input forever.
     if (status === 'idle') await this.parts.sessions.stop(id);
     const found =
@@ -273,14 +252,6 @@ export class AgentSteps {
     };
   }
 
-  async #outputOf(id: string): Promise<string> {
-    const { sessions } = this.parts;
-    const said = await sessions.lastAnswer(id);
-    if (said !== undefined && said.trim() !== '') return tailOf(said, maxAgentText);
-    const { lines } = await sessions.output(id, { limit: outputLines });
-    return tailOf(lines.join('\n'), maxAgentText);
-  }
-
   async #showWaiting(session: Session): Promise<void> {
     const { plan, key } = this.place;
     const isWaiting = phaseOf(session) === 'waits';
@@ -288,5 +259,27 @@ export class AgentSteps {
       if (isWaiting) return { status: 'waiting', waiting_for: 'answer' };
       return task.waiting_for === 'answer' ? { status: 'running', waiting_for: null } : {};
     });
+  }
+}
+
+/**
+ * Starts a session that is to end by itself: headless, and in a terminal if its program takes a
+ * prompt of that length only there.
+ */
+export async function spawnToEnd(
+  sessions: Pick<Sessions, 'spawn'>,
+  request: SpawnRequest,
+  origin: SpawnOrigin,
+): Promise<Session> {
+  try {
+    return (await sessions.spawn({ ...request, driver: 'headless' }, origin)).session;
+  } catch (error) {
+    const isAboutPrompt =
+      error instanceof Refusal && error.extra.errors?.some(({ pointer }) => pointer === '/prompt');
+    if (!isAboutPrompt) throw error;
+    const inTerminal = { ...request, driver: 'tmux' } as const;
+    const started = await sessions.spawn(inTerminal, origin).catch(() => undefined);
+    if (!started) throw error;
+    return started.session;
   }
 }

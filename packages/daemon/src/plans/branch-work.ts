@@ -4,7 +4,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import type { Turns } from '../core/turns.js';
 import { git, type GitParts } from '../git/run-git.js';
-import { tailOf } from '../pipelines/definition.js';
+import { tailOf } from '../sessions/answer.js';
 import { runProgram } from '../registry/run-program.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import type { Workbench } from '../workbench/workbench.js';

@@ -2,12 +2,21 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/engine';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
+import {
+  ApiError,
+  LeaseLost,
+  PermanentError,
+  RetryLater,
+  type HandlerCall,
+} from '@millrace/worker';
 import { descendantsOf } from '../core/agent-tree.js';
 import { beyondRights, fail, invalid, type Caller } from '../core/api.js';
 import { isEnded } from '../core/session.js';
+import { Turns } from '../core/turns.js';
 import type { Backends } from '../registry/backends.js';
 import type { Questions } from '../questions/questions.js';
-import { tailOf } from '../pipelines/definition.js';
+import { tailOf } from '../sessions/answer.js';
+import { deleteBranch } from './branch-work.js';
 import {
   checkAgentPlan,
   checkPlan,
@@ -16,13 +25,18 @@ import {
   type StoredPlan,
   type StoredTask,
 } from './definition.js';
-import type { PlanEngine, PlanEngineParts } from './engine.js';
+import type { AgentFlows } from './engine.js';
 import { maxAgentText, taskPrompt } from './prompts.js';
+import type { RunTaskParts } from './run-task.js';
 import { isTaskEnded, PlanStore, taskOf } from './store.js';
 
-export interface PlansParts extends Omit<PlanEngineParts, 'store'> {
+export interface PlansParts extends Omit<
+  RunTaskParts,
+  'store' | 'discardLater' | 'mergeTurns' | 'startTurns'
+> {
   world: World;
   database: Database;
+  flows: AgentFlows;
   backends: Backends;
   questions: Questions;
 }
@@ -31,15 +45,52 @@ type Who = Pick<Caller, 'name' | 'agent'>;
 
 /** Branches that lost a race are deleted by the engine, so it runs while there are some. */
 const discardDays = 8;
+/** Losers of a race stay this long. */
+const discardAfterMs = 7 * 86_400_000;
 
 /** Plans: tasks that agents and people do, in order of their dependencies. */
 export class Plans {
   readonly #store: PlanStore;
-  #engine: Promise<PlanEngine> | undefined;
+  readonly #runParts: RunTaskParts;
   #isClosed = false;
 
   constructor(private readonly parts: PlansParts) {
+    const { flows } = parts;
     this.#store = new PlanStore(parts.database);
+    this.#runParts = {
+      ...parts,
+      store: this.#store,
+      mergeTurns: new Turns(),
+      startTurns: new Turns(),
+      discardLater: async (branches, name) => {
+        const options = { delayMs: discardAfterMs, uniqueKey: `discard:${name}` };
+        await (await flows.queue()).submit('plan.discard', { branches: [...branches] }, options);
+      },
+    };
+    flows.handle({
+      'plan.task': (call) => this.#run(call),
+      'plan.discard': async ({ payload: { branches } }) => {
+        for (const branch of branches) await deleteBranch(parts.git, branch);
+      },
+    });
+  }
+
+  /** One attempt of a task. A failure for good is shown in the plan. */
+  async #run({ payload, step, signal }: HandlerCall<{ plan: string; key: string }>) {
+    const { plan: id, key } = payload;
+    const store = this.#store;
+    const plan = await store.find(id);
+    if (plan?.status !== 'running') return;
+    const { TaskRun } = await import('./run-task.js');
+    const definition = await store.definition(id);
+    const run = new TaskRun(this.#runParts, { step, signal }, plan, definition, key);
+    await run.run().catch(async (error: unknown) => {
+      const isPassing = error instanceof LeaseLost || error instanceof RetryLater;
+      if (signal.aborted || isPassing || !(error instanceof PermanentError)) throw error;
+      const result = error.message;
+      await store.changeTask(id, key, () => ({ status: 'failed', result, waiting_for: null }));
+      throw error;
+    });
   }
 
   /** Goes on with stored plans, in the background; the sessions must be adopted before. */
@@ -53,43 +104,56 @@ export class Plans {
         (Date.parse(at) > oldest && tasks.some(({ race }) => race.length > 0)),
     );
     if (!isNeeded) return;
-    void this.#open()
-      .then(async (engine) => {
-        for (const plan of plans) await this.#goOn(engine, plan);
-      })
-      .catch((error: unknown) => {
-        if (!this.#isClosed) world.log.error({ err: error }, 'failed to resume plans');
-      });
+    void this.#goOnWith(plans).catch((error: unknown) => {
+      if (!this.#isClosed) world.log.error({ err: error }, 'failed to resume plans');
+    });
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#isClosed = true;
-    await (await this.#engine?.catch(() => undefined))?.close();
   }
 
-  /** Loaded on first use: most daemons run no plan, and the queue takes long to load. */
-  #open(): Promise<PlanEngine> {
-    return (this.#engine ??= import('./engine.js').then(({ openPlanEngine }) =>
-      openPlanEngine({ ...this.parts, store: this.#store }),
-    ));
+  async #goOnWith(plans: readonly StoredPlan[]): Promise<void> {
+    await this.parts.flows.queue();
+    for (const plan of plans) await this.#goOn(plan);
   }
 
-  /** What a crash may have left undone; all of it can be repeated. */
-  async #goOn(engine: PlanEngine, plan: StoredPlan): Promise<void> {
-    if (plan.status === 'canceled') return this.#stopSessions(plan);
-    if (plan.status !== 'running') return;
-    await engine.submit(plan);
-    for (const task of plan.tasks) {
-      const picked = task.race.find((entry) => entry.picked)?.session_id;
-      if (picked) await engine.signal(plan.id, task.key, 'pick', { session_id: picked });
-      const isOver = task.assignee === 'person' && isTaskEnded(task);
-      if (isOver) await this.#signalEnd(engine, plan.id, task);
+  /** Repeating it changes nothing. */
+  async #submit({ id, tasks }: StoredPlan): Promise<void> {
+    const ids = await this.#store.taskIds(id);
+    const flow = (await this.parts.flows.queue()).flow(id);
+    for (const { key, depends_on: after } of tasks) {
+      flow.task(key, 'plan.task', { plan: id, key }, { id: ids[key]!, after });
+    }
+    await flow.submit();
+  }
+
+  /** A signal to a task that has ended is ignored. */
+  async #signal(id: string, key: string, name: string, payload: object): Promise<void> {
+    const queue = await this.parts.flows.queue();
+    try {
+      await queue.signal((await this.#store.taskIds(id))[key]!, name, payload, { id: name });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 'TASK_ENDED')) throw error;
     }
   }
 
-  async #signalEnd(engine: PlanEngine, id: string, { key, status, result }: StoredTask) {
+  /** What a crash may have left undone; all of it can be repeated. */
+  async #goOn(plan: StoredPlan): Promise<void> {
+    if (plan.status === 'canceled') return this.#stopSessions(plan);
+    if (plan.status !== 'running') return;
+    await this.#submit(plan);
+    for (const task of plan.tasks) {
+      const picked = task.race.find((entry) => entry.picked)?.session_id;
+      if (picked) await this.#signal(plan.id, task.key, 'pick', { session_id: picked });
+      const isOver = task.assignee === 'person' && isTaskEnded(task);
+      if (isOver) await this.#signalEnd(plan.id, task);
+    }
+  }
+
+  async #signalEnd(id: string, { key, status, result }: StoredTask) {
     const failed = status === 'failed';
-    await engine.signal(id, key, 'complete', { failed, result: result ?? '' });
+    await this.#signal(id, key, 'complete', { failed, result: result ?? '' });
   }
 
   /** Newest first. An agent sees what it and its agents have made. */
@@ -123,16 +187,15 @@ export class Plans {
     const now = clock.now();
     const id = random.ulid(now);
     const plan = newPlan(definition, { id, now: formatTimestamp(now), agent });
-    const engine = await this.#open();
+    await this.parts.flows.queue();
     const taskIds = plan.tasks.map(({ key }) => [key, random.ulid(now)]);
     await this.#store.insert(plan, definition, Object.fromEntries(taskIds));
-    await engine.submit(plan);
+    await this.#submit(plan);
     return this.#store.get(id);
   }
 
   async cancel(who: Who, id: string): Promise<StoredPlan> {
     await this.get(who, id);
-    const engine = await this.#open();
     const after = await this.#store.change(id, (plan) => {
       if (plan.status === 'canceled') return plan;
       if (plan.status !== 'running') {
@@ -143,7 +206,9 @@ export class Plans {
       });
       return { ...plan, status: 'canceled', tasks };
     });
-    await engine.cancel(id);
+    const reason = 'The plan is canceled';
+    const taskIds = Object.values(await this.#store.taskIds(id));
+    await (await this.parts.flows.queue()).cancel(taskIds, { reason });
     await this.#stopSessions(after);
     return after;
   }
@@ -159,7 +224,7 @@ export class Plans {
   }
 
   async pick(who: Who, id: string, key: string, sessionId: string): Promise<StoredPlan> {
-    const engine = await this.#reach(who, id);
+    await this.get(who, id);
     const after = await this.#changeTask(id, key, (task) => {
       const { race, status, waiting_for: what } = task;
       const entry = race.find((each) => each.session_id === sessionId);
@@ -174,7 +239,7 @@ export class Plans {
       const entries = race.map((each) => ({ ...each, picked: each === entry }));
       return { status: 'running', waiting_for: null, race: entries };
     });
-    await engine.signal(id, key, 'pick', { session_id: sessionId });
+    await this.#signal(id, key, 'pick', { session_id: sessionId });
     return after;
   }
 
@@ -198,7 +263,7 @@ export class Plans {
   }
 
   async claim(who: Who, id: string, key: string, name: string | undefined): Promise<StoredPlan> {
-    await this.#reach(who, id);
+    await this.get(who, id);
     const by = claimant(who, name);
     return this.#changeTask(id, key, ({ status, claimed_by: holder }) => {
       if (holder === by) return {};
@@ -216,7 +281,7 @@ export class Plans {
     request: DaemonSchema<'CompleteTaskRequest'>,
   ): Promise<StoredPlan> {
     const { result = '', branch = null, failed = false } = request;
-    const engine = await this.#reach(who, id);
+    await this.get(who, id);
     const by = claimant(who, request.by);
     const after = await this.#changeTask(id, key, ({ status, assignee, claimed_by: holder }) => {
       if (assignee !== 'person') {
@@ -236,13 +301,8 @@ export class Plans {
         branch,
       };
     });
-    await this.#signalEnd(engine, id, taskOf(after, key));
+    await this.#signalEnd(id, taskOf(after, key));
     return after;
-  }
-
-  async #reach(who: Who, id: string): Promise<PlanEngine> {
-    await this.get(who, id);
-    return this.#open();
   }
 
   #changeTask(id: string, key: string, change: (task: StoredTask) => Partial<StoredTask>) {

@@ -1,4 +1,4 @@
-import { tailOf } from '../pipelines/definition.js';
+import { tailOf } from '../sessions/answer.js';
 import { isTaskEnded } from './store.js';
 import type { RaceEntry, StoredPlan, StoredTask } from './definition.js';
 

@@ -2,7 +2,7 @@ import { isSampled, readTraceparent, spanIdOf, type Tracer } from '@millrace/kit
 import type { Clock } from '@millrace/kit/clock';
 import type { Session, Sessions } from '../sessions/port.js';
 import { phaseOf } from '../core/session.js';
-import { tailOf } from '../pipelines/definition.js';
+import { tailOf } from '../sessions/answer.js';
 
 /** The report to the queue when a task's session has ended. */
 export type Report =

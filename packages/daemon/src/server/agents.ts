@@ -6,6 +6,7 @@ import { openGuard } from '../guard/guard.js';
 import { openMetrics, type Metrics } from '../metrics/metrics.js';
 import { openNotify, type Notify } from '../notify/notify.js';
 import { Pipelines } from '../pipelines/pipelines.js';
+import { AgentFlows } from '../plans/engine.js';
 import { Plans } from '../plans/plans.js';
 import { openQueueTasks, startPuller, type QueueTasks } from '../queue-callback/index.js';
 import { Questions } from '../questions/questions.js';
@@ -77,8 +78,6 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
     const isOn = settings.values.branches.enabled;
     const branches = await openBranches({ ...common, alerts: notify, isOn });
     undo.add(() => branches.close());
-    const pipelines = await Pipelines.open(common);
-    undo.add(() => pipelines.close());
     const queueParts = { ...common, settings: settings.values.queue };
     const exactUsdOf = (session: Session) => exactUsd(parts.readSpend, session);
     const queueTasks = await openQueueTasks({ ...queueParts, exactUsdOf });
@@ -91,11 +90,16 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
     };
     const workbench = new Workbench(git);
     const intervalMs = () => settings.values.agents.feedback_interval;
-    const plans = new Plans({ ...common, questions, workbench, git, exactUsdOf, intervalMs });
+    const flows = new AgentFlows(common);
+    undo.add(() => flows.close());
+    const planParts = { ...common, flows, questions, workbench, git, exactUsdOf, intervalMs };
+    const plans = new Plans(planParts);
     undo.add(() => plans.close());
     // Last, so that every service is notified of what happened while the daemon was down.
     await sessions.begin();
     await plans.resume();
+    const pipelines = await Pipelines.open({ ...common, flows });
+    undo.add(() => pipelines.close());
     const puller = startPuller(queueParts, queueTasks);
     undo.add(() => puller?.close());
     const shown = { sessions, notify, questions, metrics, branches, pipelines, plans, queueTasks };

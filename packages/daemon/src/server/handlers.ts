@@ -4,7 +4,6 @@ import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { cacheJson, eventStream, docsSite, type Handlers, type Problem } from '@millrace/kit/http';
 import { openApiYaml } from '@millrace/contract/documents';
-import { fileBytes } from '@millrace/engine';
 import { Refusal } from '@millrace/kit/errors';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
@@ -217,16 +216,11 @@ async function backupOf(
   { database }: Pick<DaemonContext, 'database'>,
   sinceSeq: number | undefined,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const parts = fileBytes(database.backup({ sinceSeq }));
-  const first = await parts.next().catch((error: unknown) => {
+  return database.backupBytes({ batches: true, sinceSeq }).catch((error: unknown) => {
     if (error instanceof Refusal)
       throw invalid('since_seq', `cannot be used: ${error.detail.replace(/\.$/, '')}`);
     throw error;
   });
-  return (async function* () {
-    if (!first.done) yield first.value;
-    yield* parts;
-  })();
 }
 
 /** Resource usage and branch status of agents. */

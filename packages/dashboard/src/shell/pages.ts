@@ -91,4 +91,11 @@ export const pages: readonly PageEntry[] = [
     group: 'System',
     key: ',',
   }),
+  page('/help', () => import('../pages/help/index.js'), {
+    title: 'Documentation',
+    group: 'System',
+    key: 'h',
+  }),
+  // Every part in every state, for those who change them.
+  ...(import.meta.env.DEV ? [page('/gallery', () => import('../pages/gallery/index.js'))] : []),
 ];

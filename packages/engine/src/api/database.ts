@@ -21,7 +21,7 @@ import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { backup, type BackupOptions } from '../maintain/backup/backup.js';
 import { LogArchiver, type LogArchiveOptions } from '../maintain/backup/archiver.js';
-import { writeBackup, type WrittenBackup } from '../maintain/backup/file.js';
+import { backupBytes, writeBackup, type WrittenBackup } from '../maintain/backup/file.js';
 import type { BackupHeader, BackupPart } from '../maintain/backup/frames.js';
 import { Bulk } from '../write/bulk.js';
 import { BulkByFilter } from '../write/bulk-filter.js';
@@ -422,6 +422,11 @@ export class Database {
   /** A backup of one moment while the database serves: header, data, trailer. */
   backup(options: BackupOptions = {}): AsyncGenerator<BackupPart, void, void> {
     return backup(this.core, options);
+  }
+
+  /** The bytes of a backup file of one moment. Rejects what cannot be backed up. */
+  backupBytes(options: BackupOptions = {}): Promise<AsyncIterable<Buffer>> {
+    return backupBytes(this.core, options);
   }
 
   /** Writes a backup to a file. The file appears only once the backup is complete. */

@@ -261,6 +261,8 @@ export interface CoreOptions {
 /** Retains the change log from `seq` on. Followers and the archive raise `seq` as they proceed. */
 export interface LogPin {
   seq: number;
+  /** Retains the batches from this one on. */
+  lsn: number;
   release(): void;
 }
 
@@ -400,9 +402,12 @@ export class Core {
     return this.store.log?.read(seq);
   }
 
-  /** Retains the log from `seq` on, whatever the retention is, until the pin is released. */
-  pinLog(seq: number): LogPin {
-    const pin: LogPin = { seq, release: () => void this.#logPins.delete(pin) };
+  /**
+   * Retains the log from commit `seq` and batch `lsn` on, whatever the retention is, until the pin
+   * is released.
+   */
+  pinLog(seq: number, lsn = Infinity): LogPin {
+    const pin: LogPin = { seq, lsn, release: () => void this.#logPins.delete(pin) };
     this.#logPins.add(pin);
     return pin;
   }
@@ -414,10 +419,11 @@ export class Core {
     return pinned;
   }
 
-  /** Removes log segments that are no longer needed. */
-  dropSegments(): void {
+  /** Removes log segments that are no longer needed, up to batch `lastLsn`. */
+  dropSegments(lastLsn: number): void {
     const oldestSeq = Math.min(this.durable.oldestSeq, this.pinnedSeq);
-    this.store.log?.drop(oldestSeq, this.store.foldedLsn);
+    const pins = Array.from(this.#logPins, ({ lsn }) => lsn - 1);
+    this.store.log?.drop(oldestSeq, Math.min(this.store.foldedLsn, lastLsn, ...pins));
   }
 
   /** Switches to another file with the same rows. Only while the writer is held. */

@@ -16,18 +16,23 @@ export async function durableSnapshot(core: Core): Promise<DurableSnapshot> {
   for (;;) {
     const view = core.snapshot();
     const state = core.visible;
-    if (state.seq <= core.durable.seq) return { view, state };
+    const { lsn } = view;
+    if (lsn <= core.store.durableLsn) return { view, state };
     view.done();
-    await untilDurable(core, state.seq);
+    await until(core, () => core.store.durableLsn >= lsn);
   }
 }
 
 /** Resolves when commit `seq` is on disk, or the database closes. */
-export async function untilDurable(core: Core, seq: number): Promise<void> {
-  if (core.closed || core.durable.seq >= seq) return;
+export function untilDurable(core: Core, seq: number): Promise<void> {
+  return until(core, () => core.durable.seq >= seq);
+}
+
+async function until(core: Core, isDone: () => boolean): Promise<void> {
+  if (core.closed || isDone()) return;
   await new Promise<void>((resolve) => {
     const stop = core.onDurable(() => {
-      if (!core.closed && core.durable.seq < seq) return;
+      if (!core.closed && !isDone()) return;
       stop();
       resolve();
     });

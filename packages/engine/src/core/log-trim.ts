@@ -1,6 +1,7 @@
 import type { Timer } from '@millrace/kit/clock';
 import { commitChain, commitTime } from '../format/record.js';
 import type { Core } from './core.js';
+import { encodeLsn } from '../storage/store.js';
 import type { Hash64 } from '../value/bytes.js';
 import { refuse } from '../value/documents.js';
 
@@ -10,6 +11,16 @@ export interface LogRetention {
 }
 
 export const defaultRetention: LogRetention = { ageMs: 24 * 3_600_000, bytes: 2 ** 30 };
+
+/** The row of `meta` with the last batch before the newest backup by batches. */
+const backupRow = Buffer.from('backup_lsn');
+
+/** Retains batches from now on as commits are retained, so that a backup can be continued. */
+export async function retainBatches(core: Core): Promise<void> {
+  await core.writer.submit(() =>
+    core.writer.put('meta', backupRow, encodeLsn(core.store.durableLsn)),
+  );
+}
 
 const commitsPerTurn = 1_000;
 const trimEveryMs = 30_000;
@@ -42,11 +53,25 @@ export class LogTrimmer {
     const { core } = this;
     const begin = await this.#target(beforeSeq);
     if (this.#stopped) return;
-    await core.writer.submit(() => {
-      if (begin.oldestSeq <= core.state.oldestSeq || begin.oldestSeq > core.state.seq + 1) return;
-      core.writer.state = { ...core.state, ...begin };
-    });
-    core.dropSegments();
+    if (begin.oldestSeq > core.durable.oldestSeq) {
+      await core.writer.submit(() => {
+        if (begin.oldestSeq <= core.state.oldestSeq || begin.oldestSeq > core.state.seq + 1) return;
+        core.writer.state = { ...core.state, ...begin };
+      });
+    }
+    await this.#dropSegments();
+  }
+
+  /** Without backups by batches nobody reads batches that are in the store. */
+  async #dropSegments(): Promise<void> {
+    const { core, retention } = this;
+    const backup = core.store.get('meta', backupRow);
+    if (!backup) return core.dropSegments(Infinity);
+    const expired =
+      core.store.log?.lsnBeyond(core.clock.now() - retention.ageMs, retention.bytes) ?? 0;
+    core.dropSegments(expired);
+    if (expired <= backup.readUIntBE(0, 6)) return;
+    await core.writer.submit(() => core.writer.remove('meta', backupRow));
   }
 
   /** The oldest commit that `trim` would leave. */

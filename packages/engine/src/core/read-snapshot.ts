@@ -80,8 +80,8 @@ export function readSnapshot<Result>(core: Core, run: (snapshot: ReadSnapshot) =
 /**
  * Raw key-value rows beside the records, for a program in the same process that keeps its own order
  * and writes too often to publish each change. They share commits with records and are included in
- * compaction and full backups. They are not in the change log, so watches, followers and
- * incremental backups do not have them. Keys have 1 to 1,978 bytes and sort bytewise.
+ * compaction and backups; increments have them with `batches: true`. They are not in the change
+ * log, so watches and followers do not have them. Keys have 1 to 1,978 bytes and sort bytewise.
  */
 export interface RowReader {
   get(key: Buffer): Buffer | undefined;

@@ -101,7 +101,7 @@ describe('rows beside the records', () => {
     expect(read(await scratch.reopen(db))).toEqual(before);
   });
 
-  test('a full backup has them, an increment is refused', async () => {
+  test('a full backup has them, an increment by commits is refused', async () => {
     const db = await scratch.open();
     await db.collection('things').insert({ n: 1 });
     const rows = Object.fromEntries(
@@ -115,7 +115,7 @@ describe('rows beside the records', () => {
     expect(read(await scratch.open({}, directory))).toEqual(read(db));
     await db.collection('things').insert({ n: 2 });
     const increment = db.writeBackup(join(scratch.directory(), 'more.backup'), { sinceSeq: 1 });
-    await expect(increment).rejects.toThrow('take a full backup');
+    await expect(increment).rejects.toThrow('take backups with');
   });
 
   test('a backup of some collections alone leaves them out', async () => {

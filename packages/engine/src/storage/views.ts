@@ -102,6 +102,11 @@ export class SnapshotView extends RowView {
     this.#options = { transaction: this.#txn };
   }
 
+  /** The last batch of the log that it has. */
+  get lsn(): number {
+    return this.#snapshot.lsn;
+  }
+
   get(table: TableName, key: Buffer): Buffer | undefined {
     if (this.#isDone) throw this.#ended();
     const newer = this.#newer(table, key);

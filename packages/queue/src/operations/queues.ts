@@ -1,5 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { FieldError } from '@millrace/kit/errors';
+import { Refusal, type FieldError } from '@millrace/kit/errors';
 import { signingKeyOf } from '@millrace/kit/webhooks';
 import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
 import { configInUse, configToStore } from '../storage/port/store-parts.js';
@@ -331,15 +331,23 @@ export function resumeQueue(
   return setPaused(context, caller, queue, false);
 }
 
-/** A backup of all queues, which needs the role admin on all of them. */
-export function backupQueues(
+/**
+ * A backup of all queues, or what was committed since another one. Needs the role admin on all of
+ * them.
+ */
+export async function backupQueues(
   { store }: QueueContext,
   caller: Principal,
-): AsyncIterable<Uint8Array> {
+  sinceSeq: number | undefined,
+): Promise<AsyncIterable<Uint8Array>> {
   requireGrant(caller, '*', 'admin');
-  if (store.backup) return store.backup();
-  throw fail(
-    'BACKUP_UNAVAILABLE',
-    'The tasks are in PostgreSQL. Back up that database with its own tools, such as pg_dump.',
-  );
+  if (!store.backup) {
+    throw fail(
+      'BACKUP_UNAVAILABLE',
+      'The tasks are in PostgreSQL. Back up that database with its own tools, such as pg_dump.',
+    );
+  }
+  return store.backup(sinceSeq).catch((error: unknown) => {
+    throw error instanceof Refusal ? fail('BACKUP_UNAVAILABLE', error.detail) : error;
+  });
 }

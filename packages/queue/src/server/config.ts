@@ -1,4 +1,4 @@
-import { address, byteSize, defineConfig, path } from '@millrace/kit/config';
+import { address, byteSize, defineConfig, duration, path } from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -32,6 +32,12 @@ const schema = z.strictObject({
     .boolean()
     .default(true)
     .meta({ description: 'Back up and upgrade data of an older version; off: refuse it' }),
+  log_archive: path().optional().meta({
+    description: 'Directory to archive the log of the embedded store to, for point-in-time restore',
+  }),
+  log_archive_interval: duration()
+    .prefault('10s')
+    .meta({ description: 'How often new commits are archived' }),
   tokens_file: path()
     .optional()
     .meta({ description: 'YAML file of bearer tokens and their grants; required' }),

@@ -45,10 +45,10 @@ export function backupHandlers(
   context: QueueContext,
 ): Handlers<Pick<QueueOperations, 'backupQueues'>, Principal> {
   return {
-    backupQueues: ({ principal }) => ({
+    backupQueues: async ({ principal, query }) => ({
       status: 200,
       contentType: 'application/octet-stream',
-      content: backupQueues(context, principal),
+      content: await backupQueues(context, principal, query.since_seq),
     }),
   };
 }

@@ -92,12 +92,13 @@ const maxPauseMs = 5_000;
 
 /** The real store and the real delivery. */
 export const serverDependencies = {
-  openStore: ({ storage, data, upgrade }: QueueSettings, world: World, stopping?: AbortSignal) =>
-    retryUntilOpen(
-      world,
-      () => openStore(storage, { ...world, dataDirectory: data, upgrade }),
-      stopping,
-    ),
+  openStore: (settings: QueueSettings, world: World, stopping?: AbortSignal) => {
+    const { storage, data, upgrade, log_archive: directory } = settings;
+    const intervalMs = settings.log_archive_interval;
+    const logArchive = directory ? { directory, intervalMs, batches: true } : undefined;
+    const options = { ...world, dataDirectory: data, upgrade, logArchive };
+    return retryUntilOpen(world, () => openStore(storage, options), stopping);
+  },
   createDelivery,
 } satisfies ServerDependencies;
 

@@ -17,10 +17,14 @@ export interface OpenStoreOptions extends EmbeddedStoreOptions {
 
 /** Opens the store that the setting `storage` names: `embedded`, or the URL of a PostgreSQL. */
 export async function openStore(setting: string, options: OpenStoreOptions): Promise<TaskStore> {
-  const { clock, random, log, dataDirectory, forTransfer, upgrade } = options;
+  const { clock, random, log, dataDirectory, forTransfer, upgrade, logArchive } = options;
   if (setting === 'embedded') {
     refusePart(dataDirectory);
-    return openEmbeddedStore(embeddedStoreIn(dataDirectory), { clock, random, log, upgrade });
+    const given = { clock, random, log, upgrade, logArchive };
+    return openEmbeddedStore(embeddedStoreIn(dataDirectory), given);
+  }
+  if (logArchive) {
+    throw new UsageError('log_archive is for the embedded store. PostgreSQL has its own archives.');
   }
   if (/^postgres(ql)?:\/\//.test(setting)) {
     // Loads the driver only if it is used.

@@ -122,6 +122,24 @@ export function flowTests(fixture: Fixture): void {
       }
     });
 
+    test('dependencies: an id twice in one call has the same flow in both results', async () => {
+      await fixture.queue();
+      const a = await fixture.submit();
+      const b = fixture.newTask(after(a));
+      const [first, again] = await fixture.store.insertTasks([b, { ...b }], noon);
+      expect(first).toMatchObject({ kind: 'stored', task: { flow: { dependsOn: [{ id: a }] } } });
+      expect(again).toEqual({ ...first, kind: 'existing' });
+    });
+
+    test('expiry: that of a task in a flow is found after the clock was set back', async () => {
+      await fixture.queue();
+      const a = await fixture.submit();
+      await fixture.store.nextEventAt();
+      await fixture.store.expireTasks({ now: noon + 86_400_000, limit: 9 });
+      await fixture.submit({ ...after(a), expiresAt: noon + 5 });
+      expect((await fixture.store.nextEventAt()).upkeepAt).toBe(noon + 5);
+    });
+
     test('dependencies: a program that throws stores nothing', async () => {
       await fixture.queue();
       const task = fixture.newTask({ flow: { flowId: fixture.id(), key: 'a' } });

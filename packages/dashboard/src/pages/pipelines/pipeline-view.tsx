@@ -21,7 +21,7 @@ export function PipelineView({ pipeline }: { pipeline: Pipeline }) {
   const job = pipeline.jobs.find(({ id }) => id === selected);
   return (
     <Panel title={pipeline.name} actions={<PipelineControls pipeline={pipeline} />}>
-      <div className="pipeline-facts">
+      <div className="work-facts">
         <Status tone={pipelineTones[pipeline.status]}>{pipeline.status}</Status>
         {pipeline.repo && <span title={pipeline.repo}>{baseName(pipeline.repo)}</span>}
         <span className="muted">
@@ -106,7 +106,7 @@ const startTexts: Partial<Record<Pipeline['status'], string>> = {
 
 function JobDetails({ job }: { job: Job }) {
   return (
-    <section className="job" aria-label={`Job ${job.id}`}>
+    <section className="work-item" aria-label={`Job ${job.id}`}>
       <div className="row">
         <h3>{job.id}</h3>
         <Status tone={jobTones[job.status]}>{job.status}</Status>
@@ -119,11 +119,11 @@ function JobDetails({ job }: { job: Job }) {
         {job.session_id && <Link href={`/agents/${job.session_id}`}>Open agent</Link>}
       </div>
       <h4>Prompt</h4>
-      <pre className="job-text">{job.prompt}</pre>
+      <pre className="work-text">{job.prompt}</pre>
       {job.output !== null && (
         <>
           <h4>Output</h4>
-          <pre className="job-text" tabIndex={0}>
+          <pre className="work-text" tabIndex={0}>
             {job.output || 'No output.'}
           </pre>
         </>

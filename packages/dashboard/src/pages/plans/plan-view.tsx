@@ -32,7 +32,7 @@ export function PlanView({ plan }: { plan: Plan }) {
         showsAgents
       />
       <Panel title={plan.title} actions={<CancelButton plan={plan} />}>
-        <div className="plan-facts">
+        <div className="work-facts">
           <Status tone={planTones[plan.status]}>{plan.status}</Status>
           {plan.repo && <span title={plan.repo}>{baseName(plan.repo)}</span>}
           {plan.created_at && (
@@ -127,7 +127,7 @@ function CancelButton({ plan: { id, title, status } }: { plan: Plan }) {
 function TaskDetails({ plan, task }: { plan: Plan; task: Task }) {
   const { key, title, prompt, result, verify, sessions, race = [], claimed_by: holder } = task;
   return (
-    <section className="plan-task" aria-label={`Task ${key}`}>
+    <section className="work-item" aria-label={`Task ${key}`}>
       <div className="row">
         <h3>{title}</h3>
         {holder && <span className="muted">claimed by {holder}</span>}
@@ -150,7 +150,7 @@ function Text({ title, text }: { title: string; text: string }) {
   return (
     <>
       <h4>{title}</h4>
-      <pre className="plan-text" tabIndex={0} aria-label={title}>
+      <pre className="work-text" tabIndex={0} aria-label={title}>
         {text}
       </pre>
     </>

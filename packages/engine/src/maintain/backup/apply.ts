@@ -9,8 +9,8 @@ import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../../form
 import { lineageRow } from '../../storage/file/tables.js';
 import type { Hash64 } from '../../value/bytes.js';
 import { encodeRecord, type RecordImage } from '../../format/record.js';
-import { damagedAt, type BackupCatalog, type BackupHeader } from './frames.js';
-import type { PortableChange, PortableCommit } from './portable.js';
+import { damagedAt, hashFromHex, type BackupCatalog, type BackupHeader } from './frames.js';
+import type { PortableBatch, PortableChange, PortableCommit } from './portable.js';
 import type { BackupStatement } from './reader.js';
 
 // Enough to fill a flush while the next frames are decoded.
@@ -20,24 +20,27 @@ interface ApplyOptions {
   /** Keep the lineage id, as a follower does; a restored copy starts a new lineage. */
   keepLineage?: boolean;
   onRecords?: (count: number) => void;
-  /** False for the first commit after the target: it and all later ones are left out. */
-  isWithin?: ((commit: PortableCommit) => boolean) | undefined;
+  /** False for the first commit or batch after the target: it and all later ones are left out. */
+  isWithin?: ((commit: { seq: number; at: number }) => boolean) | undefined;
+  /** The last commit or batch that the database has; by default that of its state. */
+  startSeq?: number | undefined;
 }
 
 /**
  * Applies a backup to a database: a full one to an empty database, an increment to one at the
  * commit it builds on. The database moves to the backup's commit only with its last frame, so after
- * an incomplete backup it is unusable and must be deleted.
+ * an incomplete backup it is unusable and must be deleted. Returns the commit or batch that the
+ * database is at.
  */
 export async function applyBackup(
   core: Core,
   statements: AsyncIterable<BackupStatement>,
   source: string,
   options: ApplyOptions = {},
-): Promise<BackupHeader> {
+): Promise<{ header: BackupHeader; seq: number }> {
   const apply = new Application(core, source, options);
   for await (const statement of statements) await apply.take(statement);
-  return apply.header!;
+  return { header: apply.header!, seq: apply.seq };
 }
 
 /** An encoded change, ready to be written. */
@@ -56,7 +59,9 @@ class Application {
   readonly #underWay: Promise<void>[] = [];
   /** An archive may start before the base backup does: earlier commits are already applied. */
   readonly #startSeq: number;
+  /** The last commit and, by batches, the last batch that were applied. */
   #last: PortableCommit | undefined;
+  #lastBatch: PortableBatch | undefined;
   #isReached = false;
 
   constructor(
@@ -64,7 +69,13 @@ class Application {
     private readonly source: string,
     private readonly options: ApplyOptions,
   ) {
-    this.#startSeq = core.state.seq;
+    this.#startSeq = options.startSeq ?? core.state.seq;
+  }
+
+  /** The commit or batch that the database is at. */
+  get seq(): number {
+    if (!this.#isReached) return this.header!.seq;
+    return (this.#lastBatch ?? this.#last)?.seq ?? this.#startSeq;
   }
 
   async take(statement: BackupStatement): Promise<void> {
@@ -79,17 +90,20 @@ class Application {
         return this.#write(statement.records.map((image) => this.#encode(collection, image)));
       }
       case 'commits': {
-        const changes = this.#dueOf(statement.commits).flatMap((commit) => commit.changes);
-        await this.#makeCollections(new Set(changes.map(({ collection }) => collection)));
-        return this.#write(changes.map((change) => this.#encodeChange(change)));
+        const due = this.#dueOf(statement.commits);
+        this.#last = due.at(-1) ?? this.#last;
+        return this.#writeCommits(due);
+      }
+      case 'batches': {
+        const due = this.#dueOf(statement.batches);
+        this.#lastBatch = due.at(-1) ?? this.#lastBatch;
+        const commits = due.flatMap((batch) => batch.commits);
+        this.#last = commits.at(-1) ?? this.#last;
+        if (commits.length > 0) await this.#writeCommits(commits);
+        return this.#writeRows(due.flatMap(({ rows }) => rows));
       }
       case 'rows':
-        return this.#submit(() => {
-          for (const { key, value } of statement.rows) {
-            // Copied: otherwise each row would keep its much larger frame in memory.
-            this.core.writer.put('rows', Buffer.from(key), Buffer.from(value));
-          }
-        });
+        return this.#writeRows(statement.rows);
       case 'end':
         return this.#finish();
     }
@@ -111,20 +125,38 @@ class Application {
     }
   }
 
-  /** The commits that the database lacks, up to the target. */
-  #dueOf(commits: readonly PortableCommit[]): PortableCommit[] {
-    return commits.filter((commit) => {
-      if (this.#isReached || commit.seq <= this.#startSeq) return false;
-      this.#isReached = this.options.isWithin?.(commit) === false;
-      if (!this.#isReached) this.#last = commit;
+  /** The commits or batches that the database lacks, up to the target. */
+  #dueOf<Each extends PortableCommit | PortableBatch>(all: readonly Each[]): Each[] {
+    return all.filter((each) => {
+      if (this.#isReached || each.seq <= this.#startSeq) return false;
+      this.#isReached = this.options.isWithin?.(each) === false;
       return !this.#isReached;
+    });
+  }
+
+  async #writeCommits(commits: readonly PortableCommit[]): Promise<void> {
+    const changes = commits.flatMap((commit) => commit.changes);
+    await this.#makeCollections(new Set(changes.map(({ collection }) => collection)));
+    await this.#write(changes.map((change) => this.#encodeChange(change)));
+  }
+
+  #writeRows(rows: PortableBatch['rows']): Promise<void> {
+    return this.#submit(() => {
+      for (const { key, value } of rows) {
+        // Copied: otherwise each row would keep its much larger frame in memory.
+        if (value) this.core.writer.put('rows', Buffer.from(key), Buffer.from(value));
+        else this.core.writer.remove('rows', Buffer.from(key));
+      }
     });
   }
 
   /** The commit that the database is at when everything is applied. */
   #end(): { seq: number; epoch: number; chain: Hash64 } {
+    if (this.#isReached) return this.#last ?? this.core.state;
+    const { commit } = this.#catalog!;
+    if (commit) return { ...commit, chain: hashFromHex(commit.chain) };
     const { seq, epoch, chainHash } = this.header!;
-    return this.#isReached ? (this.#last ?? this.core.state) : { seq, epoch, chain: chainHash };
+    return { seq, epoch, chain: chainHash };
   }
 
   #collection(number: number): CollectionInfo {

@@ -17,7 +17,7 @@ import { lineageOf } from '../../storage/file/tables.js';
 import type { Hash64 } from '../../value/bytes.js';
 import { syncDirectory } from '../../storage/file/directory.js';
 import { sameHash } from '../../watch/message.js';
-import { chainAt } from './backup.js';
+import { batchChain, chainAt } from './backup.js';
 
 /** What to restore up to, inclusive: a commit number or a time. */
 export type RestoreTarget = number | Date;
@@ -52,6 +52,11 @@ function archiveFiles(directory: string): ArchiveFile[] {
     ];
   });
   return files.sort((a, b) => b.seq - a.seq);
+}
+
+/** The newest file of an archive. */
+export function newestBackup(directory: string): string | undefined {
+  return archiveFiles(directory)[0]?.path;
 }
 
 async function readHeader(file: string): Promise<BackupHeader> {
@@ -138,7 +143,7 @@ async function findBase(
   const oldest = bases.at(-1);
   if (!oldest) {
     throw new UsageError(
-      `${place} has no base backup. Create one with: ctl db backup --base --out ${place}`,
+      `${place} has no base backup. Take a full backup into it, or name one with --from.`,
     );
   }
   const { createdAt } = await readHeader(oldest.path);
@@ -153,6 +158,8 @@ export interface LogArchiveOptions {
   directory: string;
   /** How often new commits are archived; 10 s by default. */
   intervalMs?: number;
+  /** Archive batches of the log, which have raw rows: see `BackupOptions`. */
+  batches?: boolean;
 }
 
 const defaultIntervalMs = 10_000;
@@ -180,7 +187,8 @@ export class LogArchiver {
     private readonly options: LogArchiveOptions,
     private last: LastFile | undefined,
   ) {
-    this.#pin = core.pinLog((last?.seq ?? core.durable.seq) + 1);
+    const seq = last?.seq ?? endOf(core, options);
+    this.#pin = options.batches ? core.pinLog(Infinity, seq) : core.pinLog(seq + 1);
     this.#schedule(0);
   }
 
@@ -195,7 +203,7 @@ export class LogArchiver {
     if (!newest) {
       const archiver = new LogArchiver(core, options, undefined);
       // At once, so that every commit can be restored to, from the first on.
-      if (core.durable.seq === 0) await archiver.#archiveOrLog();
+      if (endOf(core, options) === 0) await archiver.#archiveOrLog();
       return archiver;
     }
     const { lineageId } = await readHeader(newest.path);
@@ -205,12 +213,12 @@ export class LogArchiver {
           'Set log_archive to a directory of its own.',
       );
     }
-    return new LogArchiver(core, options, await lastFile(core, files));
+    return new LogArchiver(core, options, await lastFile(core, options, files));
   }
 
   /** Commits that are not archived yet. */
   get lagCommits(): number {
-    return Math.max(0, this.core.durable.seq - (this.last?.seq ?? 0));
+    return Math.max(0, endOf(this.core, this.options) - (this.last?.seq ?? 0));
   }
 
   /** Archives everything that is durable now. */
@@ -246,23 +254,25 @@ export class LogArchiver {
 
   async #archive(): Promise<void> {
     const { core, last } = this;
-    const { directory } = this.options;
+    const { directory, batches } = this.options;
+    const end = endOf(core, this.options);
     // An empty follower gets its lineage with the first copy of its leader.
-    if (core.durable.seq === 0 && core.sealed) return;
-    const continues = last !== undefined && logContinues(core, last);
-    if (continues && last.seq === core.durable.seq) return;
+    if (end === 0 && core.sealed) return;
+    const continues = last !== undefined && logContinues(core, this.options, last);
+    if (continues && last.seq === end) return;
     const { signal } = this.#stop;
     if (!continues && signal.aborted) return;
     const unfinished = join(directory, unfinishedName);
     const options = continues ? { sinceSeq: last.seq, fromFirst: true } : { signal };
-    const { header } = await writeBackup(core, unfinished, options);
+    const { header } = await writeBackup(core, unfinished, { ...options, batches });
     const { seq, chainHash } = header;
     const name = continues ? logBackupName(last.seq + 1, seq) : baseBackupName(seq);
     const path = join(directory, name);
     renameSync(unfinished, path);
     syncDirectory(directory);
     this.last = { path, seq, chain: chainHash };
-    this.#pin.seq = seq + 1;
+    if (batches) this.#pin.lsn = seq;
+    else this.#pin.seq = seq + 1;
   }
 
   async #archiveOrLog(): Promise<void> {
@@ -278,21 +288,37 @@ export class LogArchiver {
  * base backup may be newer than the last archived commit, and the commits before it must not be
  * missing from the archive.
  */
-async function lastFile(core: Core, files: readonly ArchiveFile[]): Promise<LastFile | undefined> {
+async function lastFile(
+  core: Core,
+  options: LogArchiveOptions,
+  files: readonly ArchiveFile[],
+): Promise<LastFile | undefined> {
   const logEnd = files.find(({ firstSeq }) => firstSeq > 0)?.seq ?? 0;
   let found: LastFile | undefined;
   for (const { path, seq } of files.filter((file) => file.seq >= logEnd)) {
     const { chainHash } = await readHeader(path);
     const file = { path, seq, chain: chainHash };
-    if (logContinues(core, file)) found = file;
+    if (logContinues(core, options, file)) found = file;
   }
   return found;
 }
 
 /** False when the log was trimmed, commits were taken back, or the file is missing. */
-function logContinues(core: Core, { path, seq, chain }: LastFile): boolean {
-  const { durable } = core;
-  if (!existsSync(path)) return false;
-  if (seq > durable.seq || seq + 1 < durable.oldestSeq) return false;
+function logContinues(
+  core: Core,
+  options: LogArchiveOptions,
+  { path, seq, chain }: LastFile,
+): boolean {
+  const { durable, store } = core;
+  if (!existsSync(path) || seq > endOf(core, options)) return false;
+  if (options.batches) {
+    return seq >= store.log!.firstLsn && sameHash(batchChain(core, seq), chain);
+  }
+  if (seq + 1 < durable.oldestSeq) return false;
   return sameHash(chainAt(core, durable, seq), chain);
+}
+
+/** The last durable commit, or batch. */
+function endOf({ durable, store }: Core, { batches }: LogArchiveOptions): number {
+  return batches ? store.durableLsn : durable.seq;
 }

@@ -9,19 +9,24 @@ import {
   type BackupCatalog,
   Chunks,
   backupVersion,
+  batchesVersion,
   type BackupFormat,
   type BackupHeader,
   type BackupPart,
 } from './frames.js';
 import {
   encodeRow,
+  encodeBatchRow,
   encodeCommitRow,
   encodeRecordRow,
   toPortable,
   checkedJson,
+  type PortableBatch,
 } from './portable.js';
 import { checkCollectionName, refuse } from '../../value/documents.js';
 import { durableSnapshot } from '../../core/durable-snapshot.js';
+import { retainBatches } from '../../core/log-trim.js';
+import { frameChecksum, frameCommits, frameRows } from '../../storage/log/segment.js';
 import { lineageOf, type DatabaseState, type TableRow } from '../../storage/file/tables.js';
 import type { Hash64 } from '../../value/bytes.js';
 import type { Slice } from '../../core/slice.js';
@@ -60,13 +65,12 @@ function snapshotWriter(core: Core): BackupWriter {
     },
     commit(commit: Commit) {
       kind = frameKinds.commits;
-      const changes = commit.changes.map(({ op, collection, id, after }) => ({
-        op,
-        collection,
-        id,
-        record: after && toPortable(after, core.catalog.byId(collection)),
-      }));
-      return add(encodeCommitRow(commit, changes));
+      return add(portableCommit(core, commit));
+    },
+    batch({ commits, rows, ...batch }) {
+      kind = frameKinds.batches;
+      const encoded = commits.map((commit) => portableCommit(core, commit));
+      return add(encodeBatchRow(batch, encoded, rows.map(encodeRow)));
     },
     row(row) {
       kind = frameKinds.rows;
@@ -76,7 +80,17 @@ function snapshotWriter(core: Core): BackupWriter {
   };
 }
 
-function catalogOf({ collections, only, sinceChain }: BackupScope): BackupCatalog {
+function portableCommit(core: Core, commit: Commit): Buffer {
+  const changes = commit.changes.map(({ op, collection, id, after }) => ({
+    op,
+    collection,
+    id,
+    record: after && toPortable(after, core.catalog.byId(collection)),
+  }));
+  return encodeCommitRow(commit, changes);
+}
+
+function catalogOf({ collections, only, sinceChain, commit }: BackupScope): BackupCatalog {
   return {
     collections: collections.map(({ id, name }) => ({ number: id, name })),
     // Others come back with the declarations, which are records.
@@ -92,6 +106,9 @@ function catalogOf({ collections, only, sinceChain }: BackupScope): BackupCatalo
     ),
     only: only ? [...only].sort() : null,
     since_chain: sinceChain ? hashToHex(sinceChain) : null,
+    ...(commit && {
+      commit: { seq: commit.seq, epoch: commit.epoch, chain: hashToHex(commit.chain) },
+    }),
   };
 }
 
@@ -133,6 +150,7 @@ function ndjsonWriter(core: Core): BackupWriter {
       }
       return full();
     },
+    batch: () => undefined,
     row: () => undefined,
     flush,
   };
@@ -161,6 +179,11 @@ export interface BackupOptions {
   collections?: readonly string[] | undefined;
   /** Only commits after this one: an increment on a backup with that `seq`. */
   sinceSeq?: number | undefined;
+  /**
+   * Number the backup by batches of the log, so that increments have raw rows, too. Only for
+   * snapshots of all collections. The log is retained from the first such backup on.
+   */
+  batches?: boolean | undefined;
   signal?: AbortSignal | undefined;
   onProgress?: ((progress: BackupProgress) => void) | undefined;
 }
@@ -189,19 +212,30 @@ export async function* backup(
   const only = options.collections?.length ? options.collections : undefined;
   for (const name of only ?? []) checkCollectionName(name);
   const format = options.format ?? 'snapshot';
+  const byBatches = Boolean(options.batches) && format === 'snapshot' && !only;
+  if (byBatches && !options.fromFirst) await retainBatches(core);
   const { view, state } = await durableSnapshot(core);
   // Retains later commits for a follower or an increment that continues from here.
-  const pin = core.pinLog(options.sinceSeq || state.seq + 1);
+  const since = options.sinceSeq || 0;
+  const pin = byBatches
+    ? core.pinLog(Infinity, since || view.lsn)
+    : core.pinLog(since || state.seq + 1);
   try {
-    const sinceChain = sinceChainOf(core, view, state, options);
-    yield { kind: 'header', header: headerOf(core, state, format, options.sinceSeq ?? 0) };
+    const at = byBatches
+      ? { seq: view.lsn, epoch: state.epoch, chain: batchChain(core, view.lsn) }
+      : state;
+    const sinceChain = byBatches
+      ? sinceBatchOf(core, view, options)
+      : sinceChainOf(core, view, state, options);
+    const version = byBatches ? batchesVersion : backupVersion;
+    yield { kind: 'header', header: headerOf(core, at, format, since, version) };
     const all = format === 'ndjson' ? core.catalog.all() : core.catalog.allWithSystem();
     const taken = all.filter(({ name }) => !only || only.includes(name));
     const writer = format === 'ndjson' ? ndjsonWriter(core) : snapshotWriter(core);
     const run = new BackupRun(core, view, writer, options.signal);
-    const scope = { collections: taken, only, sinceChain };
+    const scope = { collections: taken, only, sinceChain, commit: byBatches ? state : undefined };
     const { chunks } = run;
-    for await (const piece of run.pieces(scope, options.sinceSeq ?? 0)) {
+    for await (const piece of run.pieces(scope, since)) {
       chunks.add(piece);
       for (let bytes = chunks.next(); bytes; bytes = chunks.next()) {
         yield { kind: 'data', bytes };
@@ -236,7 +270,7 @@ class BackupRun {
     const head = this.writer.begin(scope);
     if (head) yield head;
     if (scope.sinceChain) {
-      yield* this.#commits(scope, sinceSeq);
+      yield* scope.commit ? this.#batches(sinceSeq) : this.#commits(scope, sinceSeq);
       return;
     }
     for (const collection of scope.collections) yield* this.#records(collection);
@@ -291,12 +325,62 @@ class BackupRun {
     if (last) yield last;
   }
 
+  async *#batches(sinceSeq: number): AsyncGenerator<Buffer, void, void> {
+    const { core, view } = this;
+    for (const { frame, head } of core.store.log!.frames(sinceSeq + 1, view.lsn)) {
+      await this.#rest();
+      const commits = Array.from(frameCommits(frame), (bytes, i) =>
+        decodeCommit(head.firstSeq + i, bytes, core.codec),
+      );
+      const rows = [...frameRows(frame)].filter(({ table }) => table === 'rows');
+      this.chunks.records += rows.length;
+      for (const { changes } of commits) this.chunks.records += changes.length;
+      const batch = { seq: head.lsn, at: head.at, checksum: frameChecksum(frame) };
+      const piece = this.writer.batch({ ...batch, commits, rows });
+      if (piece) yield piece;
+    }
+    const last = this.writer.flush();
+    if (last) yield last;
+  }
+
   /** Yields when a pause is due, then checks that the snapshot is still open. */
   async #rest(): Promise<void> {
     if (this.#slice.due()) await this.#slice.pause();
     this.signal?.throwIfAborted();
     if (this.core.closed) throw this.core.closed;
   }
+}
+
+/** What stands for the chain hash after a batch, which the log must have. */
+export function batchChain(core: Core, lsn: number): Hash64 {
+  for (const { frame } of core.store.log!.frames(lsn, lsn)) {
+    return { high: 0, low: frameChecksum(frame) };
+  }
+  const { firstLsn } = core.store.log!;
+  throw refuse(
+    'WATCH_COMPACTED',
+    `The log begins at commit ${firstLsn} and no longer has ${lsn}: take a full backup.`,
+    { oldest_seq: String(firstLsn) },
+  );
+}
+
+/** The chain of the batch that an increment builds on; undefined for a full backup. */
+function sinceBatchOf(
+  core: Core,
+  view: SnapshotView,
+  { sinceSeq = 0 }: ArchiveOptions,
+): Hash64 | undefined {
+  if (sinceSeq === 0) return undefined;
+  checkSince(sinceSeq, view.lsn);
+  return batchChain(core, sinceSeq);
+}
+
+function checkSince(sinceSeq: number, seq: number): void {
+  if (Number.isSafeInteger(sinceSeq) && sinceSeq >= 0 && sinceSeq <= seq) return;
+  throw refuse(
+    'BAD_REQUEST',
+    `since_seq must be the seq of a backup of this database, which is at ${seq}.`,
+  );
 }
 
 /** The chain hash at the commit that an increment builds on; undefined for a full backup. */
@@ -307,17 +391,12 @@ function sinceChainOf(
   { sinceSeq = 0, fromFirst }: ArchiveOptions,
 ): Hash64 | undefined {
   if (sinceSeq === 0 && !fromFirst) return undefined;
-  if (!Number.isSafeInteger(sinceSeq) || sinceSeq < 0 || sinceSeq > state.seq) {
-    throw refuse(
-      'BAD_REQUEST',
-      `since_seq must be the seq of a backup of this database, which is at ${state.seq}.`,
-    );
-  }
+  checkSince(sinceSeq, state.seq);
   for (const _row of view.rows('rows', { limit: 1 })) {
     throw refuse(
       'BAD_REQUEST',
       'This database has rows beside its records, and the change log does not know of them: ' +
-        'take a full backup instead of an increment.',
+        'take backups with `batches: true`, the full one and its increments.',
     );
   }
   if (sinceSeq + 1 < state.oldestSeq) throw compacted(sinceSeq + 1, state.oldestSeq);
@@ -335,12 +414,13 @@ export function chainAt(core: Core, state: DatabaseState, seq: number): Hash64 {
 
 function headerOf(
   core: Core,
-  state: DatabaseState,
+  state: Pick<DatabaseState, 'seq' | 'epoch' | 'chain'>,
   format: BackupFormat,
   sinceSeq: number,
+  formatVersion: number,
 ): BackupHeader {
   return {
-    formatVersion: backupVersion,
+    formatVersion,
     seq: state.seq,
     epoch: state.epoch,
     lineageId: lineageOf(core.tables),
@@ -360,11 +440,15 @@ interface BackupWriter {
   record(collection: CollectionInfo, image: RecordImage): Buffer | undefined;
   /** Adds a commit of an increment. */
   commit(commit: Commit): Buffer | undefined;
+  /** Adds a batch of an increment by batches. */
+  batch(batch: BackupBatch): Buffer | undefined;
   /** Adds a raw row. Formats for other programs leave them out. */
   row(row: TableRow): Buffer | undefined;
   /** The bytes that were collected and not returned yet. Called after each collection. */
   flush(): Buffer | undefined;
 }
+
+type BackupBatch = Omit<PortableBatch, 'commits'> & { commits: readonly Commit[] };
 
 interface BackupScope {
   collections: readonly CollectionInfo[];
@@ -372,4 +456,6 @@ interface BackupScope {
   only: readonly string[] | undefined;
   /** For an increment: the chain hash at the commit it builds on. */
   sinceChain: Hash64 | undefined;
+  /** By batches: the last commit in the backup. */
+  commit: DatabaseState | undefined;
 }

@@ -2,13 +2,14 @@ import { chainAfter } from '../../format/record.js';
 import type { Hash64 } from '../../value/bytes.js';
 import { sameHash } from '../../watch/message.js';
 import {
+  batchesVersion,
   damagedAt,
   hashFromHex,
   type BackupCatalog,
   type BackupHeader,
   type BackupTrailer,
 } from './frames.js';
-import type { PortableCommit } from './portable.js';
+import type { PortableBatch, PortableCommit } from './portable.js';
 import { UsageError } from '@millrace/kit/errors';
 import { fileParts } from './file.js';
 import { readBackup } from './reader.js';
@@ -35,14 +36,28 @@ class ChainCheck {
   take(commits: readonly PortableCommit[]): void {
     for (const commit of commits) {
       const { seq, chain } = commit;
-      if (seq !== this.#next)
-        throw this.#broken(`it has commit ${seq} where ${this.#next} is expected`);
-      this.#next = seq + 1;
+      this.#advance(seq);
       // With only some collections the chain cannot be computed, only taken from the commits.
       this.#chain = this.catalog.only ? chain : this.#after(commit);
       if (!sameHash(this.#chain, chain)) throw this.#broken(`the chain breaks at commit ${seq}`);
       if (seq === this.wantedSeq) this.wanted = chain;
     }
+  }
+
+  /** Batches have the checksums of the log for a chain. */
+  takeBatches(batches: readonly PortableBatch[]): void {
+    for (const { seq, checksum } of batches) {
+      this.#advance(seq);
+      this.#chain = { high: 0, low: checksum };
+      if (seq === this.wantedSeq) this.wanted = this.#chain;
+    }
+  }
+
+  #advance(seq: number): void {
+    if (seq !== this.#next) {
+      throw this.#broken(`it has commit ${seq} where ${this.#next} is expected`);
+    }
+    this.#next = seq + 1;
   }
 
   end(): void {
@@ -90,13 +105,20 @@ export async function checkBackup(file: string, overlapSeq?: number): Promise<Ch
     if (statement.kind === 'header') header = statement.header;
     else if (statement.kind === 'catalog') {
       catalog = statement.catalog;
+      if (isByBatches(header!) !== (catalog.commit !== undefined)) {
+        throw damagedAt(file, 0, 'its header and its catalog disagree on its format version');
+      }
       if (header!.sinceSeq > 0 && !isIncrement(catalog)) {
         throw damagedAt(file, 0, 'its header and its catalog disagree on what it builds on');
       }
       if (isIncrement(catalog)) chain = new ChainCheck(header!, catalog, file, overlapSeq);
-    } else if (statement.kind === 'commits') {
+    } else if (statement.kind === 'commits' || statement.kind === 'batches') {
       if (!chain) throw damagedAt(file, 0, 'a full backup has no commits');
-      chain.take(statement.commits);
+      if ((statement.kind === 'batches') !== isByBatches(header!)) {
+        throw damagedAt(file, 0, 'its header has the wrong format version');
+      }
+      if (statement.kind === 'commits') chain.take(statement.commits);
+      else chain.takeBatches(statement.batches);
     } else if (statement.kind === 'records' || statement.kind === 'rows') {
       if (chain) throw damagedAt(file, 0, 'an increment has nothing apart from its commits');
     } else trailer = statement.trailer;
@@ -129,11 +151,15 @@ export function checkSequence(backups: readonly CheckedBackup[]): void {
   }
 }
 
-function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | undefined {
+/** Why the second backup does not continue the first, after its name. */
+export function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | undefined {
   const { header, catalog } = increment;
   if (!isIncrement(catalog)) return 'is a full backup: only the first file may be one';
   if (header.lineageId !== before.header.lineageId) {
     return `is of another database than ${before.file}`;
+  }
+  if (header.formatVersion !== before.header.formatVersion) {
+    return `cannot continue ${before.file}, which an earlier Millrace made: take a full backup`;
   }
   const { overlapChain } = increment;
   if (header.sinceSeq !== before.header.seq && !overlapChain) {
@@ -149,6 +175,10 @@ function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | 
     return `has other collections than ${before.file}`;
   }
   return undefined;
+}
+
+function isByBatches({ formatVersion }: BackupHeader): boolean {
+  return formatVersion === batchesVersion;
 }
 
 /** An archive has an increment on commit 0, too: that of an empty database. */

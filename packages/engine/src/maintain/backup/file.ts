@@ -42,6 +42,19 @@ export async function* fileBytes(
   }
 }
 
+/** The bytes of a backup file of one moment. What is refused is refused before the first of them. */
+export async function backupBytes(
+  core: Core,
+  options: ArchiveOptions,
+): Promise<AsyncIterable<Buffer>> {
+  const bytes = fileBytes(backup(core, options));
+  const first = await bytes.next();
+  return (async function* () {
+    if (!first.done) yield first.value;
+    yield* bytes;
+  })();
+}
+
 export interface WrittenBackup {
   header: BackupHeader;
   trailer: BackupTrailer;

@@ -20,8 +20,10 @@ export const frameKinds = {
   commits: 4,
   /** Size and checksum of the data; last in a file. JSON. */
   trailer: 5,
-  /** Raw rows (see core/rows.ts). */
+  /** Raw rows (see core/read-snapshot.ts). */
   rows: 6,
+  /** Batches of the log: their commits and the raw rows that they wrote. */
+  batches: 7,
 } as const;
 
 export interface Frame {
@@ -165,6 +167,7 @@ export type BackupFormat = 'snapshot' | 'ndjson';
 
 /** Describes a backup. */
 export interface BackupHeader {
+  /** 2: by batches, so that `seq`, `sinceSeq` and `chainHash` are those of batches. */
   formatVersion: number;
   /** The last commit in the backup. */
   seq: number;
@@ -203,9 +206,13 @@ export interface BackupCatalog {
   only: string[] | null;
   /** For an increment: the chain hash at the commit it builds on, in hex. */
   since_chain: string | null;
+  /** By batches: the last commit in the backup. */
+  commit?: { seq: number; epoch: number; chain: string };
 }
 
 export const backupVersion = 1;
+/** The version of backups by batches. */
+export const batchesVersion = 2;
 
 export function hashToHex({ high, low }: Hash64): string {
   return high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');

@@ -7,7 +7,6 @@ import type { Codec } from '../../format/codec.js';
 import { contentHash } from '../../format/document-writer.js';
 import type { Hash64 } from '../../value/bytes.js';
 import { idLength, readId, readUint48, writeId } from '../../format/keys.js';
-import type { TableRow } from '../../storage/file/tables.js';
 
 /**
  * Checksums detect damage, not malice: an attacker can compute them for any content. So the content
@@ -64,6 +63,14 @@ export function catalogProblem(catalog: unknown): string | undefined {
       return `its catalog has an index that cannot be used: ${problem ?? 'it has no fields'}`;
     }
   }
+  const { commit } = catalog as { commit?: Record<string, unknown> | null };
+  if (commit !== undefined) {
+    const { seq, epoch, chain: hash } = commit ?? {};
+    const isHash = typeof hash === 'string' && hexHash.test(hash);
+    if (!isCount(seq, maxSeq) || !isCount(epoch, maxEpoch) || !isHash) {
+      return 'its catalog has no valid commit';
+    }
+  }
   const isList = Array.isArray(only) && only.every((name) => typeof name === 'string');
   return only === null || isList ? undefined : 'its catalog has no valid list of collections';
 }
@@ -101,6 +108,8 @@ function problemOf(check: () => unknown): string | undefined {
  *   record   id 16 | length u32 | record
  *   commit   seq u48 | at u48 | epoch u32 | chain 8 | count u32 | changes
  *   change   op u8 | collection u32 | id 16 | length of the record after it u32, 0 for none | record
+ *   batch    lsn u48 | at u48 | checksum u32 | length of the commits u32 | length of the rows u32
+ *            | commits | rows
  */
 const jsonCodec: Codec = {
   decode: (bytes, start, end) =>
@@ -115,6 +124,8 @@ const ops: readonly ChangeOp[] = ['insert', 'update', 'delete', 'expire'];
 const recordHead = idLength + 4;
 const commitHead = 6 + 6 + 4 + 8 + 4;
 const changeHead = 1 + 4 + idLength + 4;
+const batchHead = 6 + 6 + 4 + 4 + 4;
+const removedLength = 0xffffffff;
 
 /** The document as JSON. Refuses CORRUPT when its hash does not match. */
 export function checkedJson(image: RecordImage, collection: CollectionInfo): string {
@@ -146,6 +157,23 @@ export interface PortableChange {
   collection: number;
   id: string;
   after: RecordImage | undefined;
+}
+
+/** A batch of the log as a backup stores it. */
+export interface PortableBatch {
+  /** Its LSN. */
+  seq: number;
+  at: number;
+  /** Checksum in the log. */
+  checksum: number;
+  commits: PortableCommit[];
+  /** Rows that it wrote; without a value, removed. */
+  rows: WrittenRow[];
+}
+
+interface WrittenRow {
+  key: Buffer;
+  value: Buffer | undefined;
 }
 
 export interface PortableCommit {
@@ -233,23 +261,60 @@ function imageProblem(image: RecordImage): string | undefined {
   }
 }
 
-/** A raw row in a frame: `length of the key u32 | length of the value u32 | both`. */
-export function encodeRow({ key, value }: TableRow): Buffer {
-  const bytes = Buffer.allocUnsafe(8 + key.length + value.length);
+export function encodeBatchRow(
+  { seq, at, checksum }: Omit<PortableBatch, 'commits' | 'rows'>,
+  commits: readonly Buffer[],
+  rows: readonly Buffer[],
+): Buffer {
+  const lengthOf = (parts: readonly Buffer[]) => parts.reduce((sum, { length }) => sum + length, 0);
+  const head = Buffer.allocUnsafe(batchHead);
+  head.writeUIntBE(seq, 0, 6);
+  head.writeUIntBE(at, 6, 6);
+  head.writeUInt32BE(checksum, 12);
+  head.writeUInt32BE(lengthOf(commits), 16);
+  head.writeUInt32BE(lengthOf(rows), 20);
+  return Buffer.concat([head, ...commits, ...rows]);
+}
+
+export function* decodeBatchRows(payload: Buffer): Iterable<PortableBatch> {
+  for (let at = 0; at < payload.length;) {
+    const start = at + batchHead;
+    const middle = start + payload.readUInt32BE(at + 16);
+    const end = middle + payload.readUInt32BE(at + 20);
+    if (end > payload.length) throw new RangeError('a batch is cut off');
+    yield {
+      seq: readUint48(payload, at),
+      at: readUint48(payload, at + 6),
+      checksum: payload.readUInt32BE(at + 12),
+      commits: [...decodeCommitRows(payload.subarray(start, middle))],
+      rows: decodeRows(payload.subarray(middle, end)),
+    };
+    at = end;
+  }
+}
+
+/**
+ * A raw row in a frame: `length of the key u32 | length of the value u32, all ones if removed |
+ * both`.
+ */
+export function encodeRow({ key, value }: WrittenRow): Buffer {
+  const bytes = Buffer.allocUnsafe(8 + key.length + (value?.length ?? 0));
   bytes.writeUInt32BE(key.length, 0);
-  bytes.writeUInt32BE(value.length, 4);
+  bytes.writeUInt32BE(value?.length ?? removedLength, 4);
   bytes.set(key, 8);
-  bytes.set(value, 8 + key.length);
+  if (value) bytes.set(value, 8 + key.length);
   return bytes;
 }
 
-export function decodeRows(bytes: Buffer): TableRow[] {
-  const rows: TableRow[] = [];
+export function decodeRows(bytes: Buffer): WrittenRow[] {
+  const rows: WrittenRow[] = [];
   for (let at = 0; at < bytes.length;) {
     const keyEnd = at + 8 + bytes.readUInt32BE(at);
-    const end = keyEnd + bytes.readUInt32BE(at + 4);
+    const length = bytes.readUInt32BE(at + 4);
+    const end = length === removedLength ? keyEnd : keyEnd + length;
     if (end > bytes.length) throw new RangeError('a row is cut off');
-    rows.push({ key: bytes.subarray(at + 8, keyEnd), value: bytes.subarray(keyEnd, end) });
+    const value = length === removedLength ? undefined : bytes.subarray(keyEnd, end);
+    rows.push({ key: bytes.subarray(at + 8, keyEnd), value });
     at = end;
   }
   return rows;

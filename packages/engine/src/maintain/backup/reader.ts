@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { UsageError } from '@millrace/kit/errors';
 import type { RecordImage } from '../../format/record.js';
 import { refuse } from '../../value/documents.js';
-import type { TableRow } from '../../storage/file/tables.js';
 import {
   damagedAt,
   frameKinds,
   FrameReader,
   type Frame,
   backupVersion,
+  batchesVersion,
   type BackupCatalog,
   type BackupHeader,
   type BackupPart,
@@ -19,8 +19,10 @@ import {
   headerProblem,
   trailerProblem,
   decodeRows,
+  decodeBatchRows,
   decodeCommitRows,
   decodeRecordRows,
+  type PortableBatch,
   type PortableCommit,
 } from './portable.js';
 
@@ -30,7 +32,8 @@ export type BackupStatement =
   | { kind: 'catalog'; catalog: BackupCatalog }
   | { kind: 'records'; collection: number; records: RecordImage[] }
   | { kind: 'commits'; commits: PortableCommit[] }
-  | { kind: 'rows'; rows: TableRow[] }
+  | { kind: 'batches'; batches: PortableBatch[] }
+  | { kind: 'rows'; rows: PortableBatch['rows'] }
   | { kind: 'end'; trailer: BackupTrailer };
 
 /**
@@ -83,10 +86,10 @@ export async function* readBackup(
 }
 
 function checkHeader(header: BackupHeader, source: string): void {
-  if (header.formatVersion !== backupVersion) {
+  if (![backupVersion, batchesVersion].includes(header.formatVersion)) {
     throw new UsageError(
-      `${source} has backup format ${header.formatVersion}; this Millrace reads format ` +
-        `${backupVersion}.`,
+      `${source} has backup format ${header.formatVersion}; this Millrace reads formats up to ` +
+        `${batchesVersion}.`,
     );
   }
   const problem = headerProblem(header);
@@ -114,6 +117,8 @@ function statementOf(frame: Frame, frames: FrameReader): BackupStatement {
       }
       case frameKinds.commits:
         return { kind: 'commits', commits: [...decodeCommitRows(payload)] };
+      case frameKinds.batches:
+        return { kind: 'batches', batches: [...decodeBatchRows(payload)] };
       case frameKinds.rows:
         return { kind: 'rows', rows: decodeRows(payload) };
       default:
@@ -129,8 +134,16 @@ function statementOf(frame: Frame, frames: FrameReader): BackupStatement {
 
 function countOf(statement: BackupStatement): number {
   if (statement.kind === 'records') return statement.records.length;
-  if (statement.kind !== 'commits') return 0;
-  return statement.commits.reduce((sum, { changes }) => sum + changes.length, 0);
+  if (statement.kind === 'commits') return changesIn(statement.commits);
+  if (statement.kind !== 'batches') return 0;
+  return statement.batches.reduce(
+    (sum, { commits, rows }) => sum + changesIn(commits) + rows.length,
+    0,
+  );
+}
+
+function changesIn(commits: readonly PortableCommit[]): number {
+  return commits.reduce((sum, { changes }) => sum + changes.length, 0);
 }
 
 function checkTrailer(said: BackupTrailer, found: BackupTrailer, source: string): void {

@@ -21,7 +21,6 @@ import { applyBackup } from './apply.js';
 import { isArchive, planRestore, type RestoreTarget } from './archiver.js';
 import { checkBackup, checkSequence, type CheckedBackup } from './check.js';
 import { fileParts } from './file.js';
-import type { PortableCommit } from './portable.js';
 import { readBackup } from './reader.js';
 
 export interface RestoreOptions {
@@ -42,6 +41,7 @@ export interface RestoreProgress {
 }
 
 export interface Restored {
+  /** The last commit, or batch, that it has of its backups. */
   seq: number;
   /** Records in the restored database. */
   records: number;
@@ -110,14 +110,14 @@ async function fill(
       log,
       durability: 'strict',
     });
-    await applyAll(core, backups, options);
+    const seq = await applyAll(core, backups, options);
     options.onProgress?.({ stage: 'verify', records: 0, of: 0 });
     const report = await verifyCore(core);
     if (!report.ok) {
       const [problem] = report.problems;
       throw new Error(`The restored database is damaged: ${problem?.where}: ${problem?.detail}`);
     }
-    return { seq: core.durable.seq, records: report.records, lineageId: lineageOf(tables) };
+    return { seq, records: report.records, lineageId: lineageOf(tables) };
   } finally {
     if (core) await core.close(new Error('The restore is over'));
     else await tables.close();
@@ -128,7 +128,7 @@ async function applyAll(
   core: Core,
   backups: readonly CheckedBackup[],
   options: RestoreOptions,
-): Promise<void> {
+): Promise<number> {
   const of = backups.reduce((sum, { trailer }) => sum + trailer.records, 0);
   let records = 0;
   const onRecords = (count: number) => {
@@ -139,11 +139,16 @@ async function applyAll(
   const isWithin =
     to === undefined
       ? undefined
-      : ({ seq, at }: PortableCommit) => (typeof to === 'number' ? seq <= to : at <= to.getTime());
+      : ({ seq, at }: { seq: number; at: number }) =>
+          typeof to === 'number' ? seq <= to : at <= to.getTime();
+  let startSeq = 0;
   for (const { file, header } of backups) {
-    await applyBackup(core, readBackup(fileParts(file), file), file, { onRecords, isWithin });
-    if (core.state.seq < header.seq) return;
+    const given = { onRecords, isWithin, startSeq };
+    const applied = await applyBackup(core, readBackup(fileParts(file), file), file, given);
+    startSeq = applied.seq;
+    if (startSeq < header.seq) break;
   }
+  return startSeq;
 }
 
 function checkTarget(backups: readonly CheckedBackup[], to: RestoreTarget | undefined): void {

@@ -175,7 +175,7 @@ export async function fillStore(
     await openFormat(tables, { ...options, files: nodeFiles });
     core = new Core(tables, undefined, options);
     const statements = readBackup(parts, source);
-    const header = await applyBackup(core, statements, source, { keepLineage: true });
+    const { header } = await applyBackup(core, statements, source, { keepLineage: true });
     isWhole = true;
     return header;
   } finally {

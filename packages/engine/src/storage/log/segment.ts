@@ -155,6 +155,21 @@ export function isSound(frame: Buffer, salt: number): boolean {
   return crc32(frame.subarray(8), salt) === frame.readUInt32BE(4);
 }
 
+/** The checksum of a valid frame. The salt of its segment makes it differ in another history. */
+export function frameChecksum(frame: Buffer): number {
+  return frame.readUInt32BE(4);
+}
+
+/** The encoded commits of a valid frame. They share its buffer. */
+export function* frameCommits(frame: Buffer): Iterable<Buffer> {
+  const end = frame.readUInt32BE(34);
+  for (let at = frameHeadLength; at < end;) {
+    const start = at + 4;
+    at = start + frame.readUInt32BE(at);
+    yield frame.subarray(start, at);
+  }
+}
+
 /** The rows of a valid frame. Keys and values share its buffer. */
 export function* frameRows(frame: Buffer): Iterable<FrameRow> {
   let at = frame.readUInt32BE(34);
@@ -350,6 +365,21 @@ export class Segment {
     }
     this.isIndexed = true;
     return { nextLsn: lsn, later: this.#hasFrameBehind(all, this.end, lsn) };
+  }
+
+  /** The frames from this number on, checked. */
+  *framesFrom(firstLsn: number): Iterable<{ frame: Buffer; head: FrameHead }> {
+    if (!this.isIndexed) this.buildIndex();
+    for (let at = segmentHeaderLength; at < this.end;) {
+      const head = this.headAt(at);
+      if (!head) throw damagedFrame(this, at);
+      if (head.lsn >= firstLsn) {
+        const frame = this.frameAt(at, head);
+        if (!frame) throw damagedFrame(this, at);
+        yield { frame, head };
+      }
+      at += head.length;
+    }
   }
 
   /** A frame is written only after the one before it is durable, so none can follow a torn one. */

@@ -147,6 +147,32 @@ export class WriteAheadLog {
     return this.#reader.read(this.#segments, seq);
   }
 
+  /** The frames from `firstLsn` to `lastLsn` that the log has; they must be durable. */
+  *frames(firstLsn: number, lastLsn: number): ReturnType<Segment['framesFrom']> {
+    const first = this.#segments.findLastIndex(({ header }) => header.firstLsn <= firstLsn);
+    for (const segment of this.#segments.slice(Math.max(first, 0))) {
+      for (const each of segment.framesFrom(firstLsn)) {
+        if (each.head.lsn > lastLsn) return;
+        yield each;
+      }
+    }
+  }
+
+  /** LSN of the first frame that the log has. */
+  get firstLsn(): number {
+    return this.#segments[0]?.header.firstLsn ?? this.#nextLsn;
+  }
+
+  /** LSN of the last frame before the segments that are newer than `time` and within `bytes`. */
+  lsnBeyond(time: number, bytes: number): number {
+    let left = bytes;
+    const first = this.#segments.findLastIndex((segment, i) => {
+      left -= usedBytes(segment);
+      return left < 0 || (this.#segments[i + 1]?.header.createdAt ?? Infinity) < time;
+    });
+    return (this.#segments[first + 1]?.header.firstLsn ?? this.#nextLsn) - 1;
+  }
+
   /** Bytes of the log from the frame with this commit on. */
   bytesFrom(seq: number): number {
     const place = this.#reader.locate(this.#segments, seq);

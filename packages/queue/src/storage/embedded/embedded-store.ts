@@ -1,4 +1,4 @@
-import { fileBytes, type CommitTarget, type Database, type RowReader } from '@millrace/engine';
+import { type CommitTarget, type Database, type RowReader } from '@millrace/engine';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
@@ -448,8 +448,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return result;
   }
 
-  backup(): AsyncIterable<Uint8Array> {
-    return fileBytes(this.database.backup());
+  backup(sinceSeq?: number): Promise<AsyncIterable<Uint8Array>> {
+    return this.database.backupBytes({ batches: true, sinceSeq });
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

@@ -1,4 +1,10 @@
-import { backUpBeforeUpgrade, type Database, open, refuseUpgrade } from '@millrace/engine';
+import {
+  backUpBeforeUpgrade,
+  type Database,
+  type LogArchiveOptions,
+  open,
+  refuseUpgrade,
+} from '@millrace/engine';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';
@@ -15,6 +21,8 @@ export interface EmbeddedStoreOptions {
   log: Log;
   /** False: refuse data of an older version. */
   upgrade?: boolean | undefined;
+  /** Archives the log to a directory, for point-in-time restore. */
+  logArchive?: LogArchiveOptions | undefined;
 }
 
 /** Version of the row layout in keys.ts. */

@@ -137,8 +137,11 @@ export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, E
   /** Deletes tombstones older than a day. Returns how many. */
   deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
-  /** The bytes of a backup file of one moment; absent: the database has tools of its own. */
-  backup?(): AsyncIterable<Uint8Array>;
+  /**
+   * The bytes of a backup file of one moment, or of an increment on an earlier one; absent: the
+   * database has tools of its own.
+   */
+  backup?(sinceSeq?: number): Promise<AsyncIterable<Uint8Array>>;
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]>;
 

@@ -10,7 +10,7 @@ import { ListeningStore } from '../port/store-parts.js';
 import type { Connections } from './connections.js';
 import type { Counters } from './counters.js';
 import { keyHolder } from './flow.sql.js';
-import { type FlowEffects, flowIo, notifyWaiters, readRows } from './flows.js';
+import { FlowEffects, flowIo, notifyWaiters, readRows } from './flows.js';
 import type { Statement } from './statement.js';
 import * as columns from './tasks.js';
 
@@ -20,6 +20,7 @@ export interface FlowParts {
   takeEnds: Statement;
   /** Tasks of a queue changed: counts and listeners must know. */
   changed: (queue: string) => void;
+  notePending: (expiresAt: number) => void;
 }
 
 /** The part of the store for flows. */
@@ -29,9 +30,9 @@ export abstract class PostgresFlows extends ListeningStore implements FlowStore 
 
   async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
     const counters = this.flowParts.counters;
-    let effects: FlowEffects = { queues: new Set(), dead: new Set() };
+    let effects = new FlowEffects();
     const result = await this.flowParts.connections.transact((transaction) => {
-      effects = { queues: new Set(), dead: new Set() };
+      effects = new FlowEffects();
       return runLater(start(), flowIo({ transaction, counters, now, effects }));
     });
     this.#flowChanged(effects);
@@ -71,7 +72,7 @@ export abstract class PostgresFlows extends ListeningStore implements FlowStore 
   }
 
   async #wake(now: number): Promise<number> {
-    const effects: FlowEffects = { queues: new Set(), dead: new Set() };
+    const effects = new FlowEffects();
     const takeEnds = this.flowParts.takeEnds;
     const counters = this.flowParts.counters;
     try {
@@ -81,7 +82,8 @@ export abstract class PostgresFlows extends ListeningStore implements FlowStore 
     }
   }
 
-  #flowChanged({ queues, dead }: FlowEffects): void {
+  #flowChanged({ queues, dead, expiries }: FlowEffects): void {
+    for (const expiresAt of expiries) this.flowParts.notePending(expiresAt);
     for (const queue of queues) this.flowParts.changed(queue);
     for (const id of dead) this.notifyEnded({ id, status: 'DEAD' });
   }

@@ -29,10 +29,11 @@ export interface FlowIoOptions {
   effects?: FlowEffects | undefined;
 }
 
-/** Queues that have work, and tasks that died. */
-export interface FlowEffects {
-  queues: Set<string>;
-  dead: Set<string>;
+/** Queues that have work, tasks that died, and when new tasks expire. */
+export class FlowEffects {
+  readonly queues = new Set<string>();
+  readonly dead = new Set<string>();
+  readonly expiries: number[] = [];
 }
 
 /** Answers the requests of a flow program within a transaction. */
@@ -42,13 +43,19 @@ export function flowIo({ transaction: db, counters, now, effects }: FlowIoOption
     insert: async ({ tasks }) => {
       const inserts = tasks.map((task) => ({ task, now }));
       const results = await insertInTransaction(db, counters, inserts);
-      const inFlow = tasks.filter((task, i) => task.flow && results[i]!.kind === 'stored');
+      const stored = tasks.filter((_, i) => results[i]!.kind === 'stored');
+      const flows = new Map(stored.flatMap(({ id, flow }) => (flow ? [[id, flow]] : [])));
       await setFlows(
         db,
-        inFlow.map(({ id, flow }) => ({ id, flow: flow! })),
+        [...flows].map(([id, flow]) => ({ id, flow })),
       );
       for (const { queue } of tasks) effects?.queues.add(queue);
-      return results;
+      effects?.expiries.push(...stored.flatMap(({ expiresAt }) => expiresAt ?? []));
+      // A repeated id or unique key was read before the flow of its first task was stored.
+      return results.map((result) => {
+        const flow = result.kind === 'existing' && flows.get(result.task.id);
+        return flow ? { ...result, task: { ...result.task, flow } } : result;
+      });
     },
     settle: ({ settlement }) => settleOne(db, settlement),
     change: ({ changes }) => changeTasks(db, changes, now, effects),

@@ -125,7 +125,9 @@ export class PostgresStore extends PostgresFlows implements TaskStore {
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
     const changed = (queue: string) => this.#changed(queue);
-    this.flowParts = { connections, counters, takeEnds: this.#skip(takeFlowEnds), changed };
+    const notePending = (expiresAt: number) => this.#expiries.notePending(expiresAt);
+    const takeEnds = this.#skip(takeFlowEnds);
+    this.flowParts = { connections, counters, takeEnds, changed, notePending };
     this.#claims = new Claims({ connections, counters, instance, clock, log });
     this.#leases = new Leases(connections, monotonic);
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
