@@ -89,6 +89,8 @@ import { latestTime } from './keys.js';
 
 const deletedPerStep = 500;
 const maxBatchedTasks = 500;
+/** A program may insert a thousand tasks. */
+const maxBatchedPrograms = 64;
 
 interface Insert {
   task: NewTask;
@@ -107,6 +109,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  readonly #flows: Batcher<{ start: () => AnyProgram<unknown>; now: number }, unknown>;
   readonly #events = new EventRecorder();
   /** Resolves when all tasks are in the lists of tasks. */
   #listed: Promise<void> | undefined;
@@ -130,6 +133,11 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       ...shared,
       run: (step, each) =>
         each.suspension || each.steps ? settleInFlow(step, each) : settle(step, each),
+    });
+    this.#flows = new Batcher({
+      transact,
+      maxItems: maxBatchedPrograms,
+      run: (step, { start, now }) => runNow(start(), flowIo(step, now)),
     });
     this.#read((rows) => this.#events.load(rows));
   }
@@ -206,16 +214,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
-    return this.#transact((step) => {
-      const io = flowIo(step, now);
-      return runNow(start(), {
-        ...io,
-        insert: (request) => {
-          for (const { queue } of request.tasks) step.woken.queues.add(queue);
-          return io.insert(request);
-        },
-      });
-    });
+    const [result] = await this.#flows.add([{ start, now }]);
+    return result as Result;
   }
 
   async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
@@ -263,7 +263,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       .then(
         () => {
           this.#workChanged(name);
-          if (this.#read((committed) => reading.task(committed, task.id))) stored(task, result);
+          if (this.#read((committed) => reading.task(committed, task.id, this.#recent)))
+            stored(task, result);
         },
         () => this.#due.forgetAll(),
       );
@@ -271,7 +272,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
-    return this.#read((rows) => reading.task(rows, id));
+    return this.#read((rows) => reading.task(rows, id, this.#recent));
   }
 
   async listTasks(query: TaskListQuery): Promise<TaskPage> {
