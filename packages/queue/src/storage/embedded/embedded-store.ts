@@ -24,6 +24,8 @@ import {
   type RowRange,
   type Settlement,
   type SettleResult,
+  type StepRecords,
+  type StepResult,
   StorageUnavailable,
   type TaskStore,
 } from '../port/task-store.js';
@@ -78,6 +80,7 @@ import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
 import { hasEndedKeys, holderOf } from './indexes.js';
 import { insertFlow } from '../port/flow-graph.js';
+import { recordSteps } from '../port/flow-run.js';
 import { runNow } from '../port/flow-program.js';
 import type { AnyProgram } from '../port/flow-store.js';
 import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
@@ -216,6 +219,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
     const [result] = await this.#flows.add([{ start, now }]);
     return result as Result;
+  }
+
+  recordSteps(request: StepRecords): Promise<StepResult> {
+    return this.runFlow(() => recordSteps(request), request.now);
   }
 
   async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
