@@ -82,8 +82,7 @@ import { hasEndedKeys, holderOf } from './indexes.js';
 import { insertFlow } from '../port/flow-graph.js';
 import { recordSteps } from '../port/flow-run.js';
 import { runNow } from '../port/flow-program.js';
-import type { AnyProgram } from '../port/flow-store.js';
-import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
+import type { AnyProgram, FlowRow, FlowRowQuery, TaskWithResult } from '../port/flow-store.js';
 import { readFlowRows } from './flow-rows.js';
 import { finishFlows, flowIo, settleInFlow } from './flows.js';
 import { EventRecorder } from './events.js';
@@ -568,9 +567,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 function handlersByQueue(tasks: readonly NewTask[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const { queue, handlerRef } of tasks) {
-    const handlers = found.get(queue);
-    if (handlers) handlers.add(handlerRef);
-    else found.set(queue, new Set([handlerRef]));
+    found.set(queue, (found.get(queue) ?? new Set<string>()).add(handlerRef));
   }
   return found;
 }
