@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { acpCases, openQuestion, overAcp } from './acp-cases.mjs';
+import { conductCases } from './conduct-cases.mjs';
 import {
   answerDialogs,
   contextReaches,
@@ -45,6 +46,13 @@ async function countTokens(world, cli, run) {
   return `${sent.length} calls: ${numbers.join(', ')}`;
 }
 
+/** What the daemon must know of an agent so that its spend belongs to it. */
+function assertKnown({ backend_session_id: own, model, context_tokens: tokens }, wanted) {
+  assert.ok(own, 'its own session is not known');
+  assert.ok(model, 'its model is not known');
+  assert.equal(tokens, wanted);
+}
+
 /** A headless run whose question is answered with no. */
 async function rejected(world, cli, prompt) {
   const { id } = await world.spawn({ backend: cli.name, driver: 'headless', prompt });
@@ -75,6 +83,12 @@ const headlessCases = {
     if (!cli.reportsDenial) return;
     assert.equal(session.status, 'errored', session.status_reason);
     assert.match(session.last_error, /permission denied: .*touch /);
+  },
+
+  'headless: session, model, context': async (world, cli) => {
+    const session = await headless(world, cli, '[[usage in=700 out=5 read=200]] [[say known]]');
+    assert.equal(session.status, 'done', session.last_error ?? session.status_reason);
+    assertKnown(session, 900);
   },
 
   'headless: API error': async (world, cli) => {
@@ -124,6 +138,27 @@ const terminalCases = {
     assert.deepEqual(order, ['working', 'idle'], session.seen.join(', '));
     assert.match(await world.output(session.id), /hello/);
     await world.stop(session.id);
+  },
+
+  'tmux: session, model, context': async (world, cli) => {
+    const { id } = await interactive(world, cli, '[[usage in=700 out=5 read=200]] [[say known]]');
+    assertKnown(await contextReaches(world, id, 900, 60_000), 900);
+    await world.stop(id);
+  },
+
+  'tmux: last answer is the result': async (world, cli) => {
+    const { id } = await interactive(world, cli, '[[say first answer]]');
+    await turn(world, id, '[[say the second one]]');
+    const read = async () => (await world.api('GET', `/api/v1/sessions/${id}/summary`)).output;
+    let output;
+    await world.until(
+      () => `the answer is read: ${JSON.stringify(output)}`,
+      async () => (output = (await read()).trim()) === 'the second one',
+      20_000,
+    );
+    await world.stop(id);
+    if (cli.clearsScreen) return;
+    assert.equal((await read()).trim(), 'the second one', 'after its end');
   },
 
   'tmux: text arrives': async (world, cli) => {
@@ -321,4 +356,5 @@ export const cases = {
   ...terminalCases,
   ...acpCases,
   ...otherCases,
+  ...conductCases,
 };

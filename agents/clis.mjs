@@ -9,9 +9,19 @@ import { fileURLToPath } from 'node:url';
 const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
 
-const noContext = 'its transcripts are read for tokens, not for the size of the context';
+const noSize = 'its transcripts are read for tokens, not for the size of the context';
+const noContext = {
+  'headless: session, model, context': noSize,
+  'tmux: session, model, context': noSize,
+  'tmux: context and compaction': noSize,
+};
 const noResume = 'a restart begins a new conversation with the prompt';
 const noMcp = 'not part of this suite';
+const noConducting = {
+  'mcp: tools listed and called': noMcp,
+  'mcp: agents as tools': noMcp,
+  'plan: race and review': noMcp,
+};
 const noAsking = { 'headless: question answered': 'it cannot ask without a terminal' };
 const silentRetries =
   'it retries up to ten times, 1 to 5 minutes apart, and prints nothing meanwhile';
@@ -43,7 +53,8 @@ export const clis = {
     version: () => versionOf('@anthropic-ai/claude-code'),
     readTool: (folder) => `Read ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
     shellTool: (command) => `Bash ${JSON.stringify({ command, description: 'Run it' })}`,
-    mcpTool: (name) => `mcp__millrace__${name} {}`,
+    mcpTool: (name, input = {}) => `mcp__millrace__${name} ${JSON.stringify(input)}`,
+    agentTool: (name, input) => `mcp__millrace__${name} ${JSON.stringify(input)}`,
     mcpTools: mcpTools.map((name) => `"mcp__millrace__${name}"`),
     compact: '/compact',
     contextWindow: 1_000_000,
@@ -72,7 +83,9 @@ export const clis = {
     // A command that wants to leave the sandbox needs a permission.
     shellTool: (cmd) =>
       `exec_command ${JSON.stringify({ cmd, sandbox_permissions: 'require_escalated', justification: 'It is needed' })}`,
-    mcpTool: (name) => `mcp__millrace/${name} {}`,
+    mcpTool: (name, input = {}) => `mcp__millrace/${name} ${JSON.stringify(input)}`,
+    // The tools that the daemon gives it, beside those of its own config.
+    agentTool: (name, input) => `mcp__millrace_agents/${name} ${JSON.stringify(input)}`,
     mcpTools: mcpTools.map((name) => `"name":"${name}"`),
     compact: '/compact',
     contextWindow: 258_400,
@@ -107,9 +120,9 @@ export const clis = {
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     known: {
       ...noAsking,
-      'tmux: context and compaction': noContext,
+      ...noContext,
+      ...noConducting,
       'tmux: stop and resume': noResume,
-      'mcp: tools listed and called': noMcp,
     },
     setUp({ home, modelUrl }) {
       writeJson(home, '.gemini/settings.json', {
@@ -131,8 +144,8 @@ export const clis = {
     known: {
       ...noAsking,
       'headless: 429 with reset time': silentRetries,
-      'tmux: context and compaction': noContext,
-      'mcp: tools listed and called': noMcp,
+      ...noContext,
+      ...noConducting,
     },
     setUp({ home, modelUrl }) {
       writeJson(home, '.qwen/settings.json', {
@@ -154,13 +167,18 @@ export const clis = {
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     shellTool: (command) => `bash ${JSON.stringify({ command, description: 'Run it' })}`,
     questionsPerCommand: 2,
-    remarks: { 'acp: question answered': asksTwice, 'tmux: question answered': asksTwice },
+    clearsScreen: true,
+    remarks: {
+      'tmux: last answer is the result': 'it clears its screen at its end, and the answer with it',
+      'acp: question answered': asksTwice,
+      'tmux: question answered': asksTwice,
+    },
     compact: '/compact',
     known: {
       ...noAsking,
-      'tmux: context and compaction': noContext,
+      ...noConducting,
+      'tmux: context and compaction': 'its compaction is no answer of the model that is counted',
       'tmux: stop and resume': noResume,
-      'mcp: tools listed and called': noMcp,
     },
     setUp({ home, modelUrl }) {
       writeJson(home, '.config/opencode/opencode.json', {
@@ -186,6 +204,14 @@ export const clis = {
       };
     },
   },
+};
+
+/** A later version beside the pinned one: a row of its own, and the same backend. */
+clis['codex-0.169'] = {
+  ...clis.codex,
+  name: 'codex',
+  binary: () => native('codex-next', 'bin/codex.js'),
+  version: () => versionOf('codex-next'),
 };
 
 /** Ten attempts of claude take minutes. */

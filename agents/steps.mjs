@@ -48,7 +48,7 @@ export async function taskReaches(world, id, isSo, limitMs = 180_000) {
 }
 
 /** The screen may show the end of a turn a moment before the transcript has its counts. */
-export async function contextReaches(world, id, tokens) {
+export async function contextReaches(world, id, tokens, limitMs = 20_000) {
   let session;
   await world.until(
     () => `the context holds ${tokens} tokens (it holds ${session?.context_tokens})`,
@@ -56,7 +56,7 @@ export async function contextReaches(world, id, tokens) {
       session = await world.session(id);
       return session.context_tokens === tokens;
     },
-    20_000,
+    limitMs,
   );
   return session;
 }

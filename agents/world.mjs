@@ -93,7 +93,7 @@ export class World {
     const setUp = { home, modelUrl: model.url, workspaces, mcp };
     Object.assign(this.environment, cli.setUp(setUp));
     writeProgram(
-      join(bin, name),
+      join(bin, cli.name ?? name),
       /\.[cm]?js$/.test(binary) ? [process.execPath, binary] : [binary],
     );
     const { adapter } = cli;

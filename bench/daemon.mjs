@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { judgeScale, measureScale, scaleOptions } from './daemon/scale.mjs';
 import { installAgent, permissionWaits } from './daemon/permissions.mjs';
 import { Daemon } from './daemon/server.mjs';
+import { agentCount, redrawTimes } from './daemon/tui.mjs';
 import { wrk } from './db-server/load-tools.mjs';
 import { hasCommand } from './shared/processes.mjs';
 import { atLeast, below, heading, markdown, Results } from './shared/results.mjs';
@@ -34,6 +35,7 @@ const measures = {
   callCpu: 'CPU of the daemon for one of them, ms',
   loadedMemory: 'memory after that, MB',
   permission: 'permission request over ACP to its answer over REST, ms',
+  redraw: `key to redraw of ctl tui with ${agentCount} agents, ms`,
 };
 
 /** In rounds, each on an empty home, so that a busy moment of the machine falls on one alone. */
@@ -78,6 +80,8 @@ async function measure(root, home, { seconds, idleSeconds, hasWrk }, results) {
   add('coldCpu', first.cpuMs);
   await first.stop();
   add('permission', await measurePermission(root, `${home}-agent`));
+  const redraws = await redrawTimes(root, `${home}-tui`);
+  if (redraws) add('redraw', median(redraws));
   const daemon = await Daemon.start(root, home);
   try {
     add('warm', daemon.readyMs - bare);
@@ -130,6 +134,7 @@ function judge(results) {
     below('first start to /healthz over node, ms', 400, of('cold')),
     below('ctl backend list over node, ms', 150, of('list')),
     below(measures.permission, 200, of('permission')),
+    below(measures.redraw, 50, of('redraw')),
     atLeast('GET /api/v1/backends, calls/s', 8_000, of('reads')),
   ];
 }

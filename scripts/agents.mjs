@@ -61,7 +61,8 @@ const isRed = [...table.values()].some((row) => [...row.values()].includes('FAIL
 process.exit(isRed ? 1 : 0);
 
 async function runCli(name) {
-  const cli = { name, ...clis[name] };
+  // A second version of a CLI is a row of its own, and the same backend.
+  const cli = { name, row: name, ...clis[name] };
   if (cli.binary() === undefined) {
     say(`${name}: not installed; npm has no build for ${platform} or could not fetch it`);
     for (const row of table.values()) row.set(name, 'no build');
@@ -80,8 +81,8 @@ async function runCase(world, cli, name) {
   const isOverAcp = name.startsWith('acp: ');
   const known = cli.known?.[name] ?? (isOverAcp ? cli.adapter?.missing : undefined);
   if (known !== undefined) {
-    table.get(name).set(cli.name, 'no');
-    notes.push(`${cli.name}, ${name}: ${known}`);
+    table.get(name).set(cli.row, 'no');
+    notes.push(`${cli.row}, ${name}: ${known}`);
     return;
   }
   const startedAt = performance.now();
@@ -90,20 +91,20 @@ async function runCase(world, cli, name) {
   try {
     detail = await cases[name](world, cli);
     const remark = cli.remarks?.[name];
-    if (remark !== undefined) notes.push(`${cli.name}, ${name}: ${remark}`);
+    if (remark !== undefined) notes.push(`${cli.row}, ${name}: ${remark}`);
   } catch (error) {
     cell = 'FAILED';
     const reason = String(error?.message ?? error)
       .replaceAll(/\s+/g, ' ')
       .slice(0, 300);
-    notes.push(`${cli.name}, ${name}: ${reason}`);
+    notes.push(`${cli.row}, ${name}: ${reason}`);
     say(`  ${reason}`);
   }
-  table.get(name).set(cli.name, cell);
+  table.get(name).set(cli.row, cell);
   // A long run that is broken off leaves the results that it had.
   if (options.publish) save();
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  say(`${cli.name.padEnd(9)} ${name.padEnd(32)} ${cell} (${seconds} s) ${detail ?? ''}`.trim());
+  say(`${cli.row.padEnd(11)} ${name.padEnd(32)} ${cell} (${seconds} s) ${detail ?? ''}`.trim());
 }
 
 function printTable() {

@@ -24,7 +24,7 @@ const readView = `[
   ...[...document.querySelectorAll('h2, [role=columnheader], th[scope=col]')]
     .filter((element) => element.checkVisibility())
     .map((element) => element.tagName.toLowerCase() + ' ' +
-      element.textContent.replaceAll(/\\d+/g, '#').replaceAll('\\n', ' ')),
+      element.textContent.replaceAll(/\\b[0-9A-Z]{26}\\b/g, 'ID').replaceAll(/\\d+/g, '#').replaceAll('\\n', ' ')),
 ].join('\\n') + '\\n'`;
 
 /** Used when MILLRACE_TEST_BROWSER is not set. */

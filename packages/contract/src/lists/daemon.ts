@@ -69,7 +69,7 @@ export const sessions: List<Session> = {
 };
 
 /** ` (attempt 2)` for a queue task that was retried. */
-export function attemptText(task: Session['task']): string {
+function attemptText(task: Session['task']): string {
   return task && task.attempt > 1 ? ` (attempt ${task.attempt})` : '';
 }
 

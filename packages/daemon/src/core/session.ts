@@ -187,7 +187,7 @@ function stampOf(now: number): string {
 }
 
 /** The format of an agent's output: text, or events as JSON lines. */
-export type OutputFormat = 'text' | 'claude-json' | 'codex-json' | 'acp-json';
+export type OutputFormat = 'text' | 'claude-json' | 'codex-json' | 'opencode-json' | 'acp-json';
 
 /** Internal state of a session, beside what the API shows. */
 export interface Handle {

@@ -33,12 +33,19 @@ const tasks: Tasks<FlowTasks> = {
 
 type Handlers = TaskHandlers<FlowTasks>;
 
+export interface AgentFlowsParts {
+  database: Database;
+  log: Log;
+  /** For tests: time passes by `advance` of the queue alone. */
+  manualClock?: boolean;
+}
+
 /** The scheduler of agent work: a queue in this process, in which plans and pipelines are flows. */
 export class AgentFlows {
   #opened: ReturnType<typeof openFlows> | undefined;
   #handlers: Partial<Handlers> = {};
 
-  constructor(private readonly parts: { database: Database; log: Log }) {}
+  constructor(private readonly parts: AgentFlowsParts) {}
 
   /** Every kind of task must have its handler before the queue is opened. */
   handle(handlers: Partial<Handlers>): void {
@@ -57,9 +64,10 @@ export class AgentFlows {
   }
 }
 
-async function openFlows({ database, log }: { database: Database; log: Log }, handlers: Handlers) {
+async function openFlows({ database, log, manualClock }: AgentFlowsParts, handlers: Handlers) {
   const { openQueue } = await import('@millrace/queue');
-  const queue = await openQueue({ database, log }, tasks);
+  const clock = manualClock ? { clock: 'manual' as const } : {};
+  const queue = await openQueue({ database, log, ...clock }, tasks);
   await queue.createQueue(queueName, { retry: { maxAttempts } });
   const onError = (error: unknown) => log.warn({ err: error }, 'plan worker failed');
   const options = { queue: queueName, concurrency, leaseMs, name: 'plans', onError };

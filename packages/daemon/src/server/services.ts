@@ -94,6 +94,8 @@ export interface Accounts {
   spend: Spend | undefined;
   /** Starts to count when it is first called. */
   readSpend: () => ReturnType<Spend['read']>;
+  /** Copies new rows of opencode's database; nothing while the spend is not counted. */
+  refreshCopy: () => Promise<void>;
 }
 
 export function openAccounts(base: Base, backends: Backends): Accounts {
@@ -126,7 +128,9 @@ export function openAccounts(base: Base, backends: Backends): Accounts {
   const onChange = () => reports.changed('savings');
   const ledger = isOn ? watchLedger({ file: ledgerFile(dataDir), clock, onChange }) : undefined;
   undo.add(() => ledger?.close());
-  return { thinker, usage, savings, recorder, spend, readSpend: () => openSpend().read() };
+  const readSpend = () => openSpend().read();
+  const refreshCopy = async () => counted?.copyNow();
+  return { thinker, usage, savings, recorder, spend, readSpend, refreshCopy };
 }
 
 function hasCap({ tokens }: DaemonSettings): boolean {
@@ -182,7 +186,7 @@ function spendOf(base: Base, backends: Backends): Spend {
     dataDir,
     database: store.database,
     extra: settings.values.backends.extra,
-    copy: (signal) => copy.refresh(signal),
+    copy: (signal, isUrgent) => copy.refresh(signal, isUrgent),
     basis: async () => (await readRatio(dataDir)).basis,
     onChange: () => settings.values.savings && reports.changed('spend'),
   });

@@ -19,7 +19,9 @@ import {
   sessionsDirectory,
 } from './drivers/session-files.js';
 import { TmuxDriver } from './drivers/tmux.js';
+import { screenKindOf } from './cli/command-lines.js';
 import { lastAnswer } from './evidence/last-answer.js';
+import { screenAnswer } from './evidence/pane-markers.js';
 import { readOutput } from './evidence/output.js';
 import { placesOf } from './evidence/transcript.js';
 import { AgentInput } from './input.js';
@@ -76,7 +78,7 @@ export class AgentSessions implements Sessions {
       drivers,
       input: new AgentInput({ clock, dataDir, ...drivers, requests, settings: parts.settings }),
       pending: new PendingQuestions({ ...parts, store, deliver: this.answer.bind(this) }),
-      places: placesOf(parts.environment),
+      places: { ...placesOf(parts.environment), dataDir },
       taken: (id) => store.ownSessionsBut(id),
     };
     this.#runner = new SessionRunner(this.#parts);
@@ -161,8 +163,12 @@ export class AgentSessions implements Sessions {
     return { lines: text.trimEnd().split('\n') };
   }
 
-  lastAnswer(id: string): Promise<string | undefined> {
-    return lastAnswer(this.#parts, this.#store.need(id));
+  async lastAnswer(id: string): Promise<string | undefined> {
+    const entry = this.#store.need(id);
+    const written = await lastAnswer(this.#parts, entry);
+    if (written !== undefined || entry.session.driver !== 'tmux') return written;
+    const { lines } = await this.output(id, { limit: 1_000 });
+    return screenAnswer(screenKindOf(this.#parts.settings.values.backends.extra, entry), lines);
   }
 
   async send(id: string, text: string): Promise<Session> {

@@ -46,11 +46,11 @@ export class OpencodeCopy {
   }
 
   /** Copies what is new. True when there was something. */
-  async refresh(signal: AbortSignal): Promise<boolean> {
+  async refresh(signal: AbortSignal, isUrgent = false): Promise<boolean> {
     const { clock, program, log } = this.#options;
     const stamp = await this.#databaseStamp();
     if (stamp === undefined || stamp === this.#stamp) return false;
-    if (clock.monotonic() - this.#copiedAt < pauseMs) return false;
+    if (!isUrgent && clock.monotonic() - this.#copiedAt < pauseMs) return false;
     const file = await program();
     if (file === undefined) return false;
     this.#copiedAt = clock.monotonic();

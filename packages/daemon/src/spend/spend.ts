@@ -35,7 +35,7 @@ export interface SpendOptions {
   /** The daemon's data directory, which has the copy of opencode's counts. */
   dataDir?: string;
   /** Copies what other programs keep in databases; true when there was something new. */
-  copy?: (signal: AbortSignal) => Promise<boolean>;
+  copy?: (signal: AbortSignal, isUrgent: boolean) => Promise<boolean>;
   /** The time zone of days; default: that of the machine. */
   timeZone?: string;
   /** Called when there are new figures. */
@@ -60,6 +60,7 @@ export class Spend {
   readonly #copies: SharedRuns<void>;
   readonly #stop = new AbortController();
   #freshUntil = -1;
+  #isCopyUrgent = false;
   #scanStartedAt = 0;
   #timer: Timer | undefined;
   #latest: Promise<unknown> = Promise.resolve();
@@ -183,10 +184,19 @@ export class Spend {
     await this.#scanNow();
   }
 
+  /** Copies what a run that has just ended left, so that its tokens are counted. */
+  async copyNow(): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    this.#isCopyUrgent = true;
+    await (this.#latestCopy = this.#copies.run());
+  }
+
   async #copy(): Promise<void> {
     const { signal } = this.#stop;
+    const isUrgent = this.#isCopyUrgent;
+    this.#isCopyUrgent = false;
     try {
-      if ((await this.#options.copy!(signal)) && !signal.aborted) await this.#scanNow();
+      if ((await this.#options.copy!(signal, isUrgent)) && !signal.aborted) await this.#scanNow();
     } catch (error) {
       this.#options.log.error({ err: error }, 'failed to copy transcripts');
     }

@@ -85,12 +85,14 @@ const lines: Readonly<Record<string, CliLine>> = {
       resume: (id) => ['resume', id],
     },
     model: '--model',
-    tools: (url) => [
-      '--config',
-      `mcp_servers.millrace.url="${url}/mcp"`,
-      '--config',
-      'mcp_servers.millrace.bearer_token_env_var="MILLRACE_TOKEN"',
-    ],
+    // Settings are merged with those of the user, who may have a server called millrace. Without a
+    // terminal nobody could approve a call; the agent's own token limits what it may do.
+    tools: (url) =>
+      [
+        `url="${url}/mcp"`,
+        'bearer_token_env_var="MILLRACE_TOKEN"',
+        'default_tools_approval_mode="approve"',
+      ].flatMap((setting) => ['--config', `mcp_servers.millrace_agents.${setting}`]),
   },
   gemini: {
     headless: { args: ['--approval-mode', 'auto_edit'], format: 'text' },
@@ -130,7 +132,14 @@ const lines: Readonly<Record<string, CliLine>> = {
     model: '--model',
   },
   'cursor-agent': { model: '--model' },
-  opencode: { model: '--model' },
+  opencode: {
+    headless: {
+      args: ['run', '--format', 'json'],
+      resume: (id) => ['--session', id],
+      format: 'opencode-json',
+    },
+    model: '--model',
+  },
   copilot: { model: '--model' },
   droid: { model: '--model' },
 };

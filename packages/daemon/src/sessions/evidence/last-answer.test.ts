@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { claudeAnswer, codexAnswer } from './last-answer.js';
+import { claudeAnswer, codexAnswer, geminiAnswer, qwenAnswer } from './last-answer.js';
+import { screenAnswer } from './pane-markers.js';
 
 const said = (id: string, text: string, more: object = {}) => ({
   type: 'assistant',
@@ -31,4 +32,48 @@ test('last answer: the last message of codex', () => {
   ];
   expect(codexAnswer(lines)).toBe('two');
   expect(codexAnswer([{ type: 'session_meta' }])).toBeUndefined();
+});
+
+test('last answer: the last text of gemini and of qwen, without thoughts and tools', () => {
+  const gemini = (content: string) => ({ type: 'gemini', content, tokens: {} });
+  expect(geminiAnswer([gemini('one'), { type: 'user', content: 'x' }, gemini('')])).toBe('one');
+  expect(geminiAnswer([{ sessionId: 's1' }])).toBeUndefined();
+  const qwen = (...parts: object[]) => ({ type: 'assistant', message: { role: 'model', parts } });
+  const lines = [
+    qwen({ text: 'hm', thought: true }, { text: 'First.' }),
+    qwen({ text: 'Done.' }),
+    qwen({ functionCall: { name: 'x' } }),
+    { type: 'system', systemPayload: {} },
+  ];
+  expect(qwenAnswer(lines)).toBe('Done.');
+  expect(qwenAnswer([{ type: 'user' }])).toBeUndefined();
+});
+
+test('last answer: without a transcript it is the screen between the last two prompts', () => {
+  const bar = '─'.repeat(20);
+  const gemini = [' GEMINI banner', ' > first', '✦ one', ' > second', '', '✦ two', '  lines', bar];
+  const box = ['│ > Type your message', bar, ' no sandbox (see /docs)'];
+  expect(screenAnswer('gemini', [...gemini, ...box])).toBe('✦ two\nlines');
+  // The program has ended and cleared its prompt.
+  expect(screenAnswer('gemini', gemini)).toBe('✦ two\nlines');
+  expect(screenAnswer('gemini', [' GEMINI banner', ...box])).toBeUndefined();
+  const side = ' '.repeat(40);
+  const opencode = [
+    '  ┃  say hello',
+    `  ┃${side}Context`,
+    '',
+    '     hello there',
+    '',
+    '     ▣  Build · fake-1 · 6.8s',
+    '  ┃',
+    '  ┃  ',
+    '  ┃  Build · fake-1 fake',
+    `  ╹${'▀'.repeat(60)}`,
+    `   /src/mill${side}ctrl+p commands`,
+  ];
+  expect(screenAnswer('opencode', opencode)).toBe('hello there');
+  expect(screenAnswer({ ready: '^ready>' }, ['banner', 'ready> do it', 'did it', 'ready> '])).toBe(
+    'did it',
+  );
+  expect(screenAnswer('unheard-of', ['banner', '> x', 'y'])).toBeUndefined();
 });

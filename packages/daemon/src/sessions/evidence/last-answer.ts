@@ -1,6 +1,6 @@
 import { isSynthetic, objectIn, textIn } from './output-reader.js';
 import type { Entry } from '../../core/session.js';
-import { lastLines, findTranscript, hasTranscripts, type TranscriptParts } from './transcript.js';
+import { lastLines, findTranscript, type TranscriptParts } from './transcript.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -13,12 +13,20 @@ export async function lastAnswer(
   entry: Entry,
 ): Promise<string | undefined> {
   const { cli } = entry.handle;
-  if (!hasTranscripts(cli)) return undefined;
+  const answerIn = Object.hasOwn(answers, cli) ? answers[cli] : undefined;
+  if (!answerIn) return undefined;
   const found = await findTranscript(parts, entry);
   if (!found) return undefined;
-  const lines = await lastLines(found.path, maxBytes);
-  return cli === 'claude' ? claudeAnswer(lines) : codexAnswer(lines);
+  return answerIn(await lastLines(found.path, maxBytes));
 }
+
+/** opencode is not among them: no texts are copied from its database. */
+const answers: Readonly<Record<string, (lines: readonly JsonObject[]) => string | undefined>> = {
+  claude: claudeAnswer,
+  codex: codexAnswer,
+  gemini: geminiAnswer,
+  qwen: qwenAnswer,
+};
 
 /** Claude writes each block of a message as a separate line with the message id. */
 export function claudeAnswer(lines: readonly JsonObject[]): string | undefined {
@@ -45,4 +53,19 @@ export function codexAnswer(lines: readonly JsonObject[]): string | undefined {
   const payloads = lines.map((line) => objectIn(line, 'payload'));
   const last = payloads.findLast((payload) => textIn(payload, 'type') === 'agent_message');
   return textIn(last, 'message');
+}
+
+export function geminiAnswer(lines: readonly JsonObject[]): string | undefined {
+  const said = lines.filter((line) => line['type'] === 'gemini').map((line) => line['content']);
+  return said.findLast((text) => typeof text === 'string' && text.trim() !== '') as
+    string | undefined;
+}
+
+export function qwenAnswer(lines: readonly JsonObject[]): string | undefined {
+  const said = lines.flatMap((line) => {
+    const parts = objectIn(line, 'message')?.['parts'];
+    if (line['type'] !== 'assistant' || !Array.isArray(parts)) return [];
+    return textsIn(parts.filter((part: JsonObject) => part['thought'] !== true));
+  });
+  return said.findLast((text) => text !== '');
 }

@@ -156,3 +156,23 @@ test('last words: a folder that gemini does not trust is named with what to do',
   const { failure } = listener.verdict('gemini', end, { now, limitRetryMs });
   expect(failure).toMatch(/^gemini does not trust this folder\. Add gemini to `agents\.trust_work/);
 });
+
+test('opencode: events name its session and the size of its context', () => {
+  const sessionID = 'ses_1';
+  const tokens = { input: 120, output: 7, reasoning: 3, cache: { read: 900, write: 40 } };
+  const { seen } = received(
+    'opencode-json',
+    { type: 'step_start', sessionID, part: { type: 'step-start' } },
+    { type: 'text', sessionID, part: { type: 'text', text: 'hello' } },
+    { type: 'step_finish', sessionID, part: { type: 'step-finish', reason: 'stop', tokens } },
+  );
+  expect(seen).toMatchObject({ sessionId: 'ses_1', contextTokens: 1060 });
+  expect(seen.result).toEqual({ isError: false, text: '' });
+  const data = { message: 'too many requests', statusCode: 429 };
+  const failed = received('opencode-json', { type: 'error', sessionID, error: { data } });
+  expect(failed.seen.result?.text).toBe('API error 429: too many requests');
+  expect(failed.verdict('opencode', { code: 1, signal: null }, { now, limitRetryMs })).toEqual({
+    limit: expect.objectContaining({ until: now + limitRetryMs }),
+    failure: null,
+  });
+});

@@ -207,6 +207,8 @@ export function readEvent(format: EventFormat, line: string): AgentEvent | undef
       return claudeEvent(report);
     case 'codex-json':
       return codexEvent(report);
+    case 'opencode-json':
+      return opencodeEvent(report);
   }
 }
 
@@ -322,6 +324,37 @@ function codexDoing(item: JsonObject | undefined): string {
     default:
       return 'it is thinking';
   }
+}
+
+function opencodeEvent(report: JsonObject): AgentEvent {
+  const sessionId = textIn(report, 'sessionID');
+  const part = objectIn(report, 'part');
+  switch (report['type']) {
+    case 'text':
+      return { sessionId, doing: 'it is answering' };
+    case 'tool_use':
+      return { sessionId, doing: `it uses the tool ${textIn(part, 'tool') ?? 'unknown'}` };
+    case 'step_finish': {
+      const tokens = objectIn(part, 'tokens') ?? {};
+      const cache = objectIn(tokens, 'cache') ?? {};
+      const counts = [countIn(tokens, 'input'), countIn(cache, 'read'), countIn(cache, 'write')];
+      const contextTokens = counts.reduce((sum, count) => sum + count, 0);
+      return { sessionId, contextTokens, result: { isError: false, text: '' } };
+    }
+    case 'error':
+      return { sessionId, result: { isError: true, text: opencodeError(report) } };
+    default:
+      return { sessionId, doing: 'it is thinking' };
+  }
+}
+
+/** With the status of the provider, by which a limit is told from other errors. */
+export function opencodeError(report: JsonObject): string {
+  const error = objectIn(report, 'error');
+  const data = objectIn(error, 'data');
+  const status = data?.['statusCode'];
+  const text = textIn(data, 'message') ?? textIn(error, 'name') ?? 'error';
+  return typeof status === 'number' ? `API error ${status}: ${text}` : text;
 }
 
 const maxInputLength = 160;

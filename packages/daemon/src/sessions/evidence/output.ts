@@ -6,6 +6,7 @@ import {
   isSynthetic,
   objectIn,
   objectOf,
+  opencodeError,
   textIn,
   toolLine,
   type EventFormat,
@@ -185,6 +186,8 @@ function renderEvent(format: EventFormat, line: string): string[] | undefined {
       return claudeLines(report);
     case 'codex-json':
       return codexLines(report);
+    case 'opencode-json':
+      return opencodeLines(report);
   }
 }
 
@@ -230,6 +233,20 @@ function codexLines(report: JsonObject): string[] {
     return splitText(textIn(objectIn(report, 'error'), 'message'));
   }
   return report['type'] === 'error' ? splitText(textIn(report, 'message')) : [];
+}
+
+function opencodeLines(report: JsonObject): string[] {
+  const part = objectIn(report, 'part');
+  switch (report['type']) {
+    case 'text':
+      return splitText(textIn(part, 'text'));
+    case 'tool_use':
+      return [toolLine({ name: part?.['tool'], input: objectIn(part, 'state')?.['input'] })];
+    case 'error':
+      return splitText(opencodeError(report));
+    default:
+      return [];
+  }
 }
 
 function splitText(text: string | undefined): string[] {

@@ -66,7 +66,7 @@ const rows: Readonly<Record<string, Markers>> = {
     question: /^Permission required\?|\bAllow once\b.*\bReject\b/,
     prompt: /^>(?: (.*))?$/,
     placeholder: /^Ask anything\b/,
-    footer: /\btab agents\b|\bctrl\+p commands\b/,
+    footer: /\btab agents\b|\bctrl\+p commands\b|^\s*▣ /,
     failure: /^✕ (.+)/,
   },
   gemini: {
@@ -195,6 +195,29 @@ const maxReason = 300;
 export function promptLineIn(cli: string, lines: readonly string[]): number {
   const { prompt } = markersOf(cli);
   return lines.findLastIndex((line) => prompt.test(line));
+}
+
+/** The text between the last two prompts of a screen; undefined when there is none. */
+export function screenAnswer(cli: ScreenKind, lines: readonly string[]): string | undefined {
+  if (typeof cli !== 'string') return readOwnPane(cli, lines.join('\n')).above.join('\n').trim();
+  if (!hasMarkers(cli)) return undefined;
+  const screen = lines.join('\n');
+  const plain = cli === 'opencode' ? plainOpencodeScreen(screen).split('\n') : lines;
+  // A program that has ended may have cleared its last prompt.
+  const prompt = promptLineIn(cli, plain);
+  const isTyped = (line: string) => typedLine.test(line) && !isEmptyPrompt(cli, line);
+  const end = prompt === -1 || isTyped(plain[prompt]!) ? plain.length : prompt;
+  const typed = plain.slice(0, end).findLastIndex(isTyped);
+  if (typed === -1) return undefined;
+  const said = plain.slice(typed + 1, end).filter((line) => !isFurniture(cli, line));
+  const text = said.filter((line) => !isRule(line) || line.trim() === '').map(trimDrawing);
+  return text.join('\n').trim() || undefined;
+}
+
+function isEmptyPrompt(cli: string, line: string): boolean {
+  const { prompt, placeholder } = markersOf(cli);
+  const typed = prompt.exec(line)?.[1]?.trim() ?? '';
+  return prompt.test(line) && (typed === '' || placeholder.test(typed));
 }
 
 /** Is it of the screen itself, and nothing that the agent says? */

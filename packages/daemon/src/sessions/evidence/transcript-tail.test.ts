@@ -2,7 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { opencodeReader } from '../../transcripts/answers.js';
 import {
+  answersTranscript,
   claudeTail,
   claudeTranscript,
   codexTail,
@@ -193,11 +195,45 @@ describe('a transcript is found', () => {
   test('and is read again only when it has grown', async () => {
     const line = { type: 'assistant', timestamp, message: { usage: { input_tokens: 5 } } };
     const file = put('t.jsonl', line);
-    const { tail, size } = await readTail('claude', file, -1);
+    const { tail, size } = await readTail('claude', { path: file, id: '' }, -1);
     expect(tail?.contextTokens).toBe(5);
-    expect((await readTail('claude', file, size)).tail).toBeUndefined();
+    expect((await readTail('claude', { path: file, id: '' }, size)).tail).toBeUndefined();
     const long = Array.from({ length: 5_000 }, () => line);
     put('t.jsonl', ...long, { ...line, message: { usage: { input_tokens: 6 } } });
-    expect((await readTail('claude', file, size)).tail?.contextTokens).toBe(6);
+    expect((await readTail('claude', { path: file, id: '' }, size)).tail?.contextTokens).toBe(6);
+  });
+
+  test('of opencode is in the copy of its database: the first session there since the start', async () => {
+    const row = (session_id: string, cwd: string, time: number, input: number) => ({
+      id: `msg_${session_id}_${time}`,
+      session_id,
+      time_created: time,
+      time_updated: time,
+      model: 'fake-1',
+      cwd,
+      input,
+      output: 5,
+      reasoning: 0,
+      cache_read: 10,
+      cache_write: 1,
+    });
+    const since = Date.now() - 5_000;
+    const rows = [
+      row('old', '/src/mill', since - 60_000, 1),
+      row('other', '/src/race', since, 2),
+      row('mine', '/src/mill', since + 10, 3),
+      row('mine', '/src/mill', since + 20, 4),
+    ];
+    const path = put('data/transcripts/opencode.jsonl', ...rows);
+    const here = { ...places(), dataDir: dirname(dirname(path)) };
+    const wanted = { id: null, cwd: '/src/mill', since, taken: new Set<string>() };
+    const found = await answersTranscript(opencodeReader, here, wanted);
+    expect(found?.id).toBe('mine');
+    const { tail } = await readTail('opencode', found!, -1);
+    expect(tail).toEqual({ contextTokens: 15, model: 'fake-1', turn: undefined });
+    const taken = { ...wanted, taken: new Set(['mine']) };
+    expect(await answersTranscript(opencodeReader, here, taken)).toBeUndefined();
+    const known = await answersTranscript(opencodeReader, here, { ...wanted, id: 'other' });
+    expect(known?.id).toBe('other');
   });
 });

@@ -6,7 +6,14 @@ import { systemCode } from '@millrace/kit/errors';
 import type { Sign, Entry } from '../../core/session.js';
 import { claudeReader } from '../../transcripts/claude.js';
 import { codexReader } from '../../transcripts/codex.js';
-import type { Places } from '../../transcripts/reader.js';
+import { geminiReader, opencodeReader, qwenReader } from '../../transcripts/answers.js';
+import { findFiles } from '../../transcripts/find-files.js';
+import {
+  BrokenLine,
+  type Detection,
+  type Places,
+  type TranscriptReader,
+} from '../../transcripts/reader.js';
 import {
   contextIn,
   findOwnTranscript,
@@ -148,15 +155,25 @@ async function piece(path: string, from: number, length: number): Promise<string
 
 /** Reads the end of a transcript, unless its length has not changed. */
 export async function readTail(
-  backend: 'claude' | 'codex' | TranscriptRule,
-  path: string,
+  backend: 'claude' | 'codex' | 'opencode' | TranscriptRule,
+  { path, id }: { path: string; id: string },
   sizeBefore: number,
 ): Promise<{ tail: TranscriptTail | undefined; size: number }> {
   const { size } = await stat(path);
   if (size === sizeBefore) return { tail: undefined, size };
   const objects = await lastLines(path, tailBytes);
   if (typeof backend !== 'string') return { tail: ownTail(backend, objects), size };
+  if (backend === 'opencode') return { tail: answersTail(await answersIn(path), id), size };
   return { tail: backend === 'claude' ? claudeTail(objects) : codexTail(objects), size };
+}
+
+/** Of the last answer of a conversation. */
+function answersTail(answers: readonly Detection[], id: string): TranscriptTail | undefined {
+  const last = answers.findLast(({ place }) => place.agent === id);
+  if (!last) return undefined;
+  const { input, cacheRead, cacheWrite } = last.tokens;
+  const contextTokens = input + cacheRead + cacheWrite;
+  return { contextTokens, model: last.place.model, turn: undefined };
 }
 
 /** Lines of a person's own format say nothing about turns. */
@@ -329,6 +346,8 @@ function objectOf(line: string): JsonObject | undefined {
 export interface TranscriptParts {
   clock: Clock;
   places: Places;
+  /** Copies the newest rows of opencode's database. */
+  refreshCopy?: (() => Promise<void>) | undefined;
   /** The sessions of a backend that agents other than this one have. */
   taken: (id: string) => ReadonlySet<string>;
   settings: SessionSettings;
@@ -337,8 +356,51 @@ export interface TranscriptParts {
 /** A wide search reads many directories, so it is not done at every inspection. */
 const searchMs = 5_000;
 
-export function hasTranscripts(cli: string): cli is 'claude' | 'codex' {
-  return cli === 'claude' || cli === 'codex';
+/** Programs whose transcripts say how large the context is. */
+function showsContext(cli: string): cli is 'claude' | 'codex' | 'opencode' {
+  return cli === 'claude' || cli === 'codex' || cli === 'opencode';
+}
+
+/** Transcripts in which every answer of a model is one line. */
+const answerReaders: Readonly<Record<string, TranscriptReader>> = {
+  gemini: geminiReader,
+  qwen: qwenReader,
+  opencode: opencodeReader,
+};
+
+/** By the id of the conversation, or else the first in that directory since the agent's start. */
+export async function answersTranscript(
+  reader: TranscriptReader,
+  places: Places,
+  { id, cwd, since, taken }: CodexOptions,
+): Promise<{ path: string; id: string } | undefined> {
+  for await (const { path, modifiedMs } of findFiles([reader], places, () => {})) {
+    if (modifiedMs < since - 1_000) continue;
+    const found = (await answersIn(path, reader)).find(({ at, place }) =>
+      id === null
+        ? place.cwd === cwd && at >= since - 1_000 && !taken.has(place.agent)
+        : place.agent === id,
+    );
+    if (found) return { path, id: found.place.agent };
+  }
+  return undefined;
+}
+
+const noConversations = { rootOf: () => undefined, learnRoot: () => {} };
+
+async function answersIn(path: string, reader = opencodeReader): Promise<Detection[]> {
+  const lines = reader.begin(path, null, noConversations);
+  const first = await firstLine(path);
+  // The first line names the conversation in some formats.
+  const all = [...(first ? [first] : []), ...(await lastLines(path, tailBytes))];
+  return all.flatMap((line) => {
+    try {
+      return lines.read(line, 0) ?? [];
+    } catch (error) {
+      if (error instanceof BrokenLine) return [];
+      throw error;
+    }
+  });
 }
 
 /** Where the backend itself writes down the conversation of an agent. */
@@ -357,6 +419,12 @@ export async function findTranscript(
   if (handle.cli === 'codex') {
     if (!isWide) return undefined;
     return codexTranscript(places, { id: own, cwd, since: handle.startedAt, taken: taken(id) });
+  }
+  const reader = answerReaders[handle.cli];
+  if (reader) {
+    if (!isWide) return undefined;
+    const agent = { id: own, cwd, since: handle.startedAt, taken: taken(id) };
+    return answersTranscript(reader, places, agent);
   }
   if (handle.cli !== 'claude' || own === null) return undefined;
   const path = await claudeTranscript(places, { id: own, cwd, isWide });
@@ -380,14 +448,16 @@ export class TranscriptWatch {
     const { cli } = entry.handle;
     const { extra } = this.parts.settings.values.backends;
     const format = rulesOf(extra, entry.session.backend)?.transcript ?? cli;
-    if (typeof format === 'string' && !hasTranscripts(format)) return undefined;
+    if (typeof format === 'string' && !showsContext(format)) return undefined;
+    // Its program writes to a database, so the end of a short run is copied for it.
+    if (isOver && format === 'opencode') await this.parts.refreshCopy?.();
     const own = entry.session.backend_session_id;
     if (this.#found && own !== null && this.#found.id !== own) this.#found = undefined;
     this.#found ??= await this.#search(entry, isOver);
     if (!this.#found) return undefined;
-    const { path, id } = this.#found;
+    const { id } = this.#found;
     try {
-      const { tail, size } = await readTail(format, path, this.#size);
+      const { tail, size } = await readTail(format, this.#found, this.#size);
       if (tail) this.#tail = tail;
       this.#size = size;
     } catch (error) {

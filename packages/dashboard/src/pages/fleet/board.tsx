@@ -12,7 +12,8 @@ import { QuestionView } from '../../questions/question.js';
 import { sessionTones } from '../../sessions/status.js';
 import { Loaded } from '../../parts/states.js';
 import { columnTexts, type ColumnName, type WaitingWork } from './board-columns.js';
-import { filterSessions } from './filter.js';
+import { Attempts } from './columns.js';
+import { boardCards, earlierAttempts } from './filter.js';
 import { useWaitingWork } from './use-waiting-work.js';
 import './board.css';
 
@@ -44,13 +45,10 @@ function Columns({ columns, text }: ColumnsProps) {
   const waiting = useWaitingWork();
   const [sizes, setSizes] = useState<Partial<Record<ColumnName, number>>>({});
   const root = useRef<HTMLDivElement>(null);
-  const found = useMemo(
-    () =>
-      columns.map(({ name, sessions }) => ({
-        name,
-        sessions: filterSessions(sessions, text, 'all'),
-      })),
-    [columns, text],
+  const found = useMemo(() => boardCards(columns, text), [columns, text]);
+  const earlierOf = useMemo(
+    () => earlierAttempts(columns.flatMap(({ sessions }) => sessions)),
+    [columns],
   );
   const isFiltered = text.trim() !== '';
   const work = isFiltered ? [] : waiting.work;
@@ -80,6 +78,7 @@ function Columns({ columns, text }: ColumnsProps) {
               session={session}
               index={first + waits.length + index}
               question={questions.of(session.id)[0]}
+              earlier={earlierOf(session)}
             />
           ))}
           {waits.length + cards.length === limit && total > limit && (
@@ -132,9 +131,10 @@ interface SessionCardProps {
   session: Session;
   index: number;
   question: Question | undefined;
+  earlier: readonly Session[];
 }
 
-function SessionCard({ session, index, question }: SessionCardProps) {
+function SessionCard({ session, index, question, earlier }: SessionCardProps) {
   const { id, name, status, status_reason: reason, status_since, backend } = session;
   const place = session.branch ?? baseName(session.repo ?? session.workdir);
   return (
@@ -142,6 +142,7 @@ function SessionCard({ session, index, question }: SessionCardProps) {
       <Link href={`/agents/${id}`} className="row-link board-name">
         {name}
       </Link>
+      <Attempts session={session} earlier={earlier} />
       <div className="row">
         <Status tone={sessionTones[status]}>{status}</Status>
         <span className="muted">

@@ -1,5 +1,4 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { attemptText } from '@millrace/contract/lists/daemon';
 import { Link } from 'wouter';
 import { baseName, unknown } from '../../parts/format.js';
 import { Status } from '../../parts/status.js';
@@ -12,11 +11,31 @@ import { sessionTones } from '../../sessions/status.js';
 
 type Session = DaemonSchema<'Session'>;
 
+/** `attempt 2, after 1`: the retries of a queue task are one row, with links to the earlier ones. */
+export function Attempts({ session, earlier }: { session: Session; earlier: readonly Session[] }) {
+  if (!session.task || (session.task.attempt === 1 && earlier.length === 0)) return null;
+  return (
+    <span className="muted over-link">
+      {' '}
+      attempt {session.task.attempt}
+      {earlier.map(({ id, task }, at) => (
+        <span key={id}>
+          {at === 0 ? ', after ' : ' '}
+          <Link href={`/agents/${id}`} aria-label={`Attempt ${task!.attempt} of ${session.name}`}>
+            {task!.attempt}
+          </Link>
+        </span>
+      ))}
+    </span>
+  );
+}
+
 export function fleetColumns(
   costOf: (session: Session) => DaemonSchema<'SpendRow'> | undefined,
   critical: number,
   questionsOf: Questions['of'],
   isNarrow: boolean,
+  earlierOf: (session: Session) => readonly Session[],
 ): readonly Column<Session>[] {
   const whyOf = ({ id, status_reason }: Session) => questionsOf(id)[0]?.title ?? status_reason;
   return [
@@ -28,8 +47,8 @@ export function fleetColumns(
         <>
           <Link href={`/agents/${session.id}`} className="row-link fleet-name">
             {session.name}
-            {attemptText(session.task)}
           </Link>
+          <Attempts session={session} earlier={earlierOf(session)} />
           <span className="fleet-second">
             <Status tone={sessionTones[session.status]}>{session.status}</Status>
             <span className="muted"> · {session.backend}</span>

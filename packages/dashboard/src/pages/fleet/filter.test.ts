@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test } from 'vitest';
-import { filterSessions, statusGroups } from './filter.js';
+import { boardCards, earlierAttempts, filterSessions, statusGroups } from './filter.js';
 
 type Session = DaemonSchema<'Session'>;
 
@@ -52,4 +52,26 @@ test('statusGroups: every status is in exactly one group besides all', () => {
     const groups = statusGroups.filter(({ id, includes }) => id !== 'all' && includes(status));
     expect([status, groups.length]).toEqual([status, 1]);
   }
+});
+
+test('board: retries of a queue task are one card, in the column of the newest attempt', () => {
+  const attempt = (n: number, status: Session['status']) =>
+    session('Retry upload', status, { id: `01A${n}`, task: { id: 't1', queue: 'q', attempt: n } });
+  const [first, second, third] = [
+    attempt(1, 'errored'),
+    attempt(2, 'errored'),
+    attempt(3, 'working'),
+  ];
+  const plain = session('Docs', 'working', { id: '01B0' });
+  const columns = [
+    { name: 'working' as const, sessions: [plain, third!] },
+    { name: 'needs_you' as const, sessions: [second!, first!] },
+  ];
+  const cards = boardCards(columns, '').map(({ sessions }) => sessions.map(({ id }) => id));
+  expect(cards).toEqual([['01B0', '01A3'], []]);
+  const earlierOf = earlierAttempts([third!, second!, first!, plain]);
+  expect(earlierOf(third!).map(({ task }) => task!.attempt)).toEqual([1, 2]);
+  expect(earlierOf(plain)).toEqual([]);
+  // The table has one row too.
+  expect(filterSessions([plain, third!, second!, first!], '', 'all')).toEqual([plain, third]);
 });

@@ -25,6 +25,34 @@ export const statusGroups: readonly {
   { id: 'done', title: 'Done', includes: (s) => members.done.includes(s) },
 ];
 
+/** The earlier attempts at the queue task of a session, oldest first. */
+export function earlierAttempts(sessions: readonly Session[]): (of: Session) => Session[] {
+  const retried = sessions.filter(({ task }) => task);
+  return ({ id, task }) =>
+    retried
+      .filter((each) => each.task!.id === task?.id && each.id !== id)
+      .toSorted((a, b) => a.task!.attempt - b.task!.attempt);
+}
+
+/** The columns of the board with one card for each queue task, where its newest attempt is. */
+export function boardCards(
+  columns: DaemonSchema<'Board'>['columns'],
+  text: string,
+): { name: DaemonSchema<'BoardColumnName'>; sessions: readonly Session[] }[] {
+  const all = columns
+    .flatMap(({ sessions }) => sessions)
+    .toSorted((a, b) => (a.id < b.id ? 1 : -1));
+  const newest = new Set(newestAttempts(all).map(({ id }) => id));
+  return columns.map(({ name, sessions }) => ({
+    name,
+    sessions: filterSessions(
+      sessions.filter(({ id }) => newest.has(id)),
+      text,
+      'all',
+    ),
+  }));
+}
+
 /** The sessions of a group that contain every word of the text; an id is found by its start. */
 export function filterSessions(
   sessions: readonly Session[],

@@ -15,7 +15,7 @@ import { spentText, useCosts } from '../../sessions/cost.js';
 import { useGuardSettings } from '../../sessions/settings.js';
 import { isOver } from '../../sessions/status.js';
 import { fleetColumns } from './columns.js';
-import { filterSessions, statusGroups, type StatusGroup } from './filter.js';
+import { earlierAttempts, filterSessions, statusGroups, type StatusGroup } from './filter.js';
 import { NoAgents } from './no-agents.js';
 import { SpawnDialog } from './spawn-dialog.js';
 import './fleet.css';
@@ -97,7 +97,7 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
           <Board text={text} />
         </Suspense>
       ) : (
-        <FleetTable sessions={shown} />
+        <FleetTable sessions={shown} all={sessions} />
       )}
     </>
   );
@@ -117,14 +117,20 @@ function StatusChips({ sessions, group, onGroup }: StatusChipsProps) {
   return <Choice label="Status" value={group} options={options} onChange={onGroup} />;
 }
 
-function FleetTable({ sessions }: { sessions: readonly Session[] }) {
+interface FleetTableProps {
+  sessions: readonly Session[];
+  /** With the earlier attempts, which have no row. */
+  all: readonly Session[];
+}
+
+function FleetTable({ sessions, all }: FleetTableProps) {
   const costOf = useCosts();
   const { critical } = useGuardSettings();
   const questions = useQuestions();
   const isNarrow = useIsNarrow();
   const columns = useMemo(
-    () => fleetColumns(costOf, critical, questions.of, isNarrow),
-    [costOf, critical, questions, isNarrow],
+    () => fleetColumns(costOf, critical, questions.of, isNarrow, earlierAttempts(all)),
+    [costOf, critical, questions, isNarrow, all],
   );
   return (
     <div className="fleet">
