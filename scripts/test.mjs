@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bin, prepare, root, run } from './prepare.mjs';
 
-const hasTwoSizes = /\/support\/campaign\.js|import \{ appearances\b/;
+const hasTwoSizes = /\/support\/campaign\.js|import \{ appearancesOf\b/;
 const args = process.argv.slice(2);
 const isFull = args[0] === '--campaigns';
 const given = isFull ? [...campaignFiles(), ...args.slice(1)] : args;

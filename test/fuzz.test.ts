@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
+import { campaignSize } from './support/campaign.js';
 
+const minutes = String(campaignSize({ quick: 0.005, full: 0.02 }));
 const root = fileURLToPath(new URL('..', import.meta.url));
 const targets = readdirSync(join(root, 'fuzz', 'targets')).map((name) => name.replace('.mjs', ''));
 
@@ -31,7 +33,7 @@ test('fuzz: there is a target and a small corpus for everything that is parsed',
 });
 
 test.each(targets)('fuzz: %s takes its corpus and some mutations', async (target) => {
-  const { code, output } = await fuzz('--target', target, '--minutes', '0.02', '--seed', '1');
+  const { code, output } = await fuzz('--target', target, '--minutes', minutes, '--seed', '1');
   expect(output).toContain(`ok     ${target}: `);
   expect(code).toBe(0);
 });
@@ -40,12 +42,12 @@ describe('a target', () => {
   const directory = mkdtempSync(join(tmpdir(), 'mr-fuzz-test-'));
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  async function planted(code: string) {
+  async function planted(code: string, maxMinutes = '0.1') {
     mkdirSync(join(directory, 'fuzz', 'targets'), { recursive: true });
     mkdirSync(join(directory, 'fuzz', 'corpus', 'planted'), { recursive: true });
     writeFileSync(join(directory, 'fuzz', 'targets', 'planted.mjs'), code);
     writeFileSync(join(directory, 'fuzz', 'corpus', 'planted', 'seed'), 'abc');
-    const limits = ['--minutes', '0.1', '--seed', '1'];
+    const limits = ['--minutes', maxMinutes, '--seed', '1'];
     const outcome = await fuzz('--root', directory, ...limits);
     const [, file] = /input: (\S+)/.exec(outcome.output) ?? [];
     return { ...outcome, input: file === undefined ? undefined : readFileSync(file, 'latin1') };
@@ -68,7 +70,7 @@ describe('a target', () => {
     const refuses = `export function run() { throw new TypeError('no'); }
       export const isExpected = (error) => error instanceof TypeError;`;
     mkdirSync(directory, { recursive: true });
-    const { code, output } = await planted(refuses);
+    const { code, output } = await planted(refuses, '0.01');
     expect(output).toContain('ok     planted: ');
     expect(code).toBe(0);
   });

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 let fleet: Fleet;
@@ -189,7 +189,7 @@ test('metrics: machine, daemon and agents, current and over time', async () => {
   });
 });
 
-test.each(appearances)(
+test.each(appearancesOf(import.meta.url))(
   'backends, spend, metrics: accessible at $width in $theme',
   async (appearance) => {
     for (const [path, name, ready] of [

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { noTmux, spawn } from '../../daemon/test/support/sessions.js';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 type Session = DaemonSchema<'Session'>;
@@ -148,23 +148,26 @@ describe('fleet', () => {
 });
 
 describe('fleet and agent', () => {
-  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
-    await fleet.on(
-      '/',
-      async (page, watched) => {
-        await page.getByRole('link', { name: 'port the parser' }).waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('fleet');
-        const name = noTmux ? 'port the parser' : 'tidy the snapshots';
-        await page.getByRole('link', { name }).click();
-        await page.getByRole('heading', { name, level: 1 }).waitFor();
-        await page.getByRole('log', { name: 'Output' }).waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('agent');
-      },
-      appearance,
-    );
-  });
+  test.each(appearancesOf(import.meta.url))(
+    'accessible at $width in $theme',
+    async (appearance) => {
+      await fleet.on(
+        '/',
+        async (page, watched) => {
+          await page.getByRole('link', { name: 'port the parser' }).waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('fleet');
+          const name = noTmux ? 'port the parser' : 'tidy the snapshots';
+          await page.getByRole('link', { name }).click();
+          await page.getByRole('heading', { name, level: 1 }).waitFor();
+          await page.getByRole('log', { name: 'Output' }).waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('agent');
+        },
+        appearance,
+      );
+    },
+  );
 });
 
 /** The output may be requested once more while the session is deleted. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
 
 let rig: Rig;
@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterAll(() => rig?.stop());
 beforeEach(({ skip }) => skip(!rig.browser, missingBrowser));
 
-test.each(appearances)('accessible at $width in $theme', (appearance) =>
+test.each(appearancesOf(import.meta.url))('accessible at $width in $theme', (appearance) =>
   rig.on(
     '/database/people?tab=indexes',
     async (page, watched) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig, scrollToEnd } from './support/rig.js';
 
 let rig: Rig;
@@ -372,37 +372,40 @@ describe('database', () => {
       expect(await page.getByText('After the watch').count()).toBe(0);
     }));
 
-  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
-    await rig.on(
-      '/database',
-      async (page, watched) => {
-        await page.getByRole('link', { name: 'people' }).waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('database');
-      },
-      appearance,
-    );
-    await rig.on(
-      '/database/people',
-      async (page, watched) => {
-        await page.getByRole('button', { name: 'Add condition' }).click();
-        await page.getByLabel('Field').fill('age');
-        await page.getByLabel('Operator').selectOption('gt');
-        await page.getByLabel('Value').fill('60');
-        await page.getByRole('button', { name: 'Run', exact: true }).click();
-        await page.getByText('index age').waitFor();
-        await page.getByRole('button', { name: 'Watch live' }).click();
-        await page.getByRole('status').getByText(/live$/).waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('collection');
-        await page.locator('.db-results .row-link').first().click();
-        await page.getByRole('textbox', { name: 'Data' }).waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('record');
-      },
-      appearance,
-    );
-  });
+  test.each(appearancesOf(import.meta.url))(
+    'accessible at $width in $theme',
+    async (appearance) => {
+      await rig.on(
+        '/database',
+        async (page, watched) => {
+          await page.getByRole('link', { name: 'people' }).waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('database');
+        },
+        appearance,
+      );
+      await rig.on(
+        '/database/people',
+        async (page, watched) => {
+          await page.getByRole('button', { name: 'Add condition' }).click();
+          await page.getByLabel('Field').fill('age');
+          await page.getByLabel('Operator').selectOption('gt');
+          await page.getByLabel('Value').fill('60');
+          await page.getByRole('button', { name: 'Run', exact: true }).click();
+          await page.getByText('index age').waitFor();
+          await page.getByRole('button', { name: 'Watch live' }).click();
+          await page.getByRole('status').getByText(/live$/).waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('collection');
+          await page.locator('.db-results .row-link').first().click();
+          await page.getByRole('textbox', { name: 'Data' }).waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('record');
+        },
+        appearance,
+      );
+    },
+  );
 
   test('an unreachable database shows how to start it', () =>
     rig.on(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
 
 /** Rendered of 1,000: what fits on a page, and what is near it. */
@@ -53,24 +53,26 @@ beforeAll(async () => {
 afterAll(() => rig?.stop());
 beforeEach(({ skip }) => skip(rig.browser === undefined, missingBrowser));
 
-test.each(appearances)('task: time line, children, at $width in $theme', (appearance) =>
-  rig.on(
-    `/tasks/${parent}`,
-    async (page, watched) => {
-      const rows = page.getByRole('list', { name: /Timeline of/ }).getByRole('listitem');
-      await eventually(async () => expect(await rows.count()).toBe(5));
-      const names = await rows.locator('.timeline-name').allTextContents();
-      expect(new Set(names)).toEqual(
-        new Set(['charge', 'cool-down', 'label', 'pack.item', 'Waits for approved, refused']),
-      );
-      const children = page.getByRole('region', { name: 'Children' });
-      await children.getByRole('link', { name: 'pack.item' }).waitFor();
-      await watched.expectAccessible();
-      await page.getByRole('form', { name: 'Signal' }).scrollIntoViewIfNeeded();
-      await watched.screenshot('flow-task');
-    },
-    appearance,
-  ),
+test.each(appearancesOf(import.meta.url))(
+  'task: time line, children, at $width in $theme',
+  (appearance) =>
+    rig.on(
+      `/tasks/${parent}`,
+      async (page, watched) => {
+        const rows = page.getByRole('list', { name: /Timeline of/ }).getByRole('listitem');
+        await eventually(async () => expect(await rows.count()).toBe(5));
+        const names = await rows.locator('.timeline-name').allTextContents();
+        expect(new Set(names)).toEqual(
+          new Set(['charge', 'cool-down', 'label', 'pack.item', 'Waits for approved, refused']),
+        );
+        const children = page.getByRole('region', { name: 'Children' });
+        await children.getByRole('link', { name: 'pack.item' }).waitFor();
+        await watched.expectAccessible();
+        await page.getByRole('form', { name: 'Signal' }).scrollIntoViewIfNeeded();
+        await watched.screenshot('flow-task');
+      },
+      appearance,
+    ),
 );
 
 test('task: the form sends the signal it waits for, and the page follows', () =>
@@ -94,7 +96,7 @@ test('task: the form sends the signal it waits for, and the page follows', () =>
     await rows.filter({ hasText: 'pack.item' }).getByText('succeeded').waitFor();
   }));
 
-test.each(appearances)('flow: the graph at $width in $theme', (appearance) =>
+test.each(appearancesOf(import.meta.url))('flow: the graph at $width in $theme', (appearance) =>
   rig.on(
     `/flows/${small}`,
     async (page, watched) => {

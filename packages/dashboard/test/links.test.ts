@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
 
 let rig: Rig;
@@ -123,15 +123,18 @@ test('task page: an unknown id says so', () =>
     { allowedErrors: /status of 404/ },
   ));
 
-test.each(appearances)('task page: accessible at $width in $theme', async (appearance) => {
-  const { tasks } = await rig.stores.queue('GET', '/v1/queues/mail.send/dlq?limit=1');
-  await rig.on(
-    `/tasks/${tasks[0].id}`,
-    async (page, watched) => {
-      await page.getByRole('img', { name: /Timeline of/ }).waitFor();
-      await watched.expectAccessible();
-      await watched.screenshot('task');
-    },
-    appearance,
-  );
-});
+test.each(appearancesOf(import.meta.url))(
+  'task page: accessible at $width in $theme',
+  async (appearance) => {
+    const { tasks } = await rig.stores.queue('GET', '/v1/queues/mail.send/dlq?limit=1');
+    await rig.on(
+      `/tasks/${tasks[0].id}`,
+      async (page, watched) => {
+        await page.getByRole('img', { name: /Timeline of/ }).waitFor();
+        await watched.expectAccessible();
+        await watched.screenshot('task');
+      },
+      appearance,
+    );
+  },
+);

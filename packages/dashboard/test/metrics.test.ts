@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, test } from 'vitest';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { Rig } from './support/rig.js';
 
 let rig: Rig;
@@ -32,7 +32,7 @@ test('database: size and commit rate', () =>
     await page.getByRole('img', { name: /^Commits per second/ }).waitFor();
   }));
 
-test.each(appearances)('accessible at $width in $theme', (appearance) =>
+test.each(appearancesOf(import.meta.url))('accessible at $width in $theme', (appearance) =>
   rig.on(
     '/metrics?part=queue',
     async (page, watched) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { appearances, missingBrowser, widths, type OpenOptions } from './browser.js';
+import { appearancesOf, missingBrowser, widths, type OpenOptions } from './browser.js';
 import { FakeAgents } from './support/fake-agents.js';
 import { eventually, Rig } from './support/rig.js';
 
@@ -153,20 +153,23 @@ describe('board', () => {
     });
   });
 
-  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
-    const { asking } = seed();
-    await on(
-      '/?view=board',
-      async (page, watched) => {
-        await page.getByRole('button', { name: 'Yes', exact: true }).waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('board');
-        await page.getByRole('link', { name: asking.name }).click();
-        await page.getByText('npm publish --dry-run').waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('question');
-      },
-      appearance,
-    );
-  });
+  test.each(appearancesOf(import.meta.url))(
+    'accessible at $width in $theme',
+    async (appearance) => {
+      const { asking } = seed();
+      await on(
+        '/?view=board',
+        async (page, watched) => {
+          await page.getByRole('button', { name: 'Yes', exact: true }).waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('board');
+          await page.getByRole('link', { name: asking.name }).click();
+          await page.getByText('npm publish --dry-run').waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('question');
+        },
+        appearance,
+      );
+    },
+  );
 });

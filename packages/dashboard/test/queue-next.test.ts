@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startDaemon, type TestDaemon } from '../../daemon/test/support/daemon.js';
 import { buildDashboard } from '../scripts/build.mjs';
-import { appearances, missingBrowser, TestBrowser, type OpenOptions } from './browser.js';
+import { appearancesOf, missingBrowser, TestBrowser, type OpenOptions } from './browser.js';
 import { FakeQueue } from './support/fake-queue.js';
 
 const fake = new FakeQueue(Date.now());
@@ -159,7 +159,7 @@ test('charts: from the history of the server, so that a reload shows them at onc
     await depth.waitFor();
   }));
 
-test.each(appearances)('accessible at $width in $theme', async (appearance) => {
+test.each(appearancesOf(import.meta.url))('accessible at $width in $theme', async (appearance) => {
   for (const [path, text, name] of [
     ['/queues/mail', 'Throughput per second', 'queue-history'],
     ['/queues/mail?tab=tasks', /\d+ shown/, 'queue-tasks'],

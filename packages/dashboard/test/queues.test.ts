@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
 
 const token = 'full-token-of-the-queues-test';
@@ -221,28 +221,31 @@ describe('queues', () => {
     await guarded.stop();
   });
 
-  test.each(appearances)('accessible at $width in $theme', async (appearance) => {
-    await rig.on(
-      '/queues',
-      async (page, watched) => {
-        await page.getByRole('link', { name: 'payments.capture' }).waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('queues');
-      },
-      appearance,
-    );
-    await rig.on(
-      '/queues/mail.digest',
-      async (page, watched) => {
-        await page.getByText('until purged').waitFor();
-        await page.getByRole('img', { name: /Tasks in the queue/ }).waitFor();
-        await watched.expectAccessible();
-        await watched.screenshot('queue');
-        await page.getByRole('button', { name: 'Submit test task' }).click();
-        await page.getByLabel('Handler').waitFor();
-        await watched.expectAccessible();
-      },
-      appearance,
-    );
-  });
+  test.each(appearancesOf(import.meta.url))(
+    'accessible at $width in $theme',
+    async (appearance) => {
+      await rig.on(
+        '/queues',
+        async (page, watched) => {
+          await page.getByRole('link', { name: 'payments.capture' }).waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('queues');
+        },
+        appearance,
+      );
+      await rig.on(
+        '/queues/mail.digest',
+        async (page, watched) => {
+          await page.getByText('until purged').waitFor();
+          await page.getByRole('img', { name: /Tasks in the queue/ }).waitFor();
+          await watched.expectAccessible();
+          await watched.screenshot('queue');
+          await page.getByRole('button', { name: 'Submit test task' }).click();
+          await page.getByLabel('Handler').waitFor();
+          await watched.expectAccessible();
+        },
+        appearance,
+      );
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DiffFile, SessionDiff } from '../src/pages/agent/review/api.js';
-import { appearances, missingBrowser, widths, type OpenOptions } from './browser.js';
+import { appearancesOf, missingBrowser, widths, type OpenOptions } from './browser.js';
 import { FakeAgents } from './support/fake-agents.js';
 import { eventually, Rig } from './support/rig.js';
 
@@ -169,7 +169,7 @@ describe('actions', () => {
   });
 });
 
-test.each(appearances)('changes: accessible at $width in $theme', (appearance) =>
+test.each(appearancesOf(import.meta.url))('changes: accessible at $width in $theme', (appearance) =>
   on(async (page, watched) => {
     await page.getByText('retry(() => send(file));').waitFor();
     if (appearance.width === widths.desktop && appearance.theme === 'dark') {

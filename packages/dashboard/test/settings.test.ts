@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { appearances, missingBrowser, type WatchedPage } from './browser.js';
+import { appearancesOf, missingBrowser, type WatchedPage } from './browser.js';
 import { Fleet } from './support/fleet.js';
 
 let fleet: Fleet;
@@ -148,19 +148,22 @@ test('settings: those that need a restart are read-only and say so', async () =>
   });
 });
 
-test.each(appearances)('settings form: accessible at $width in $theme', async (appearance) => {
-  await fleet.on(
-    '/settings',
-    async (page, watched) => {
-      const { field, press, changes } = await openForm(page);
-      await watched.expectAccessible();
-      await watched.screenshot('settings-form');
-      await field('tokens.warn').fill('150k');
-      await press('Review');
-      await changes();
-      await watched.expectAccessible();
-      await watched.screenshot('settings-review');
-    },
-    appearance,
-  );
-});
+test.each(appearancesOf(import.meta.url))(
+  'settings form: accessible at $width in $theme',
+  async (appearance) => {
+    await fleet.on(
+      '/settings',
+      async (page, watched) => {
+        const { field, press, changes } = await openForm(page);
+        await watched.expectAccessible();
+        await watched.screenshot('settings-form');
+        await field('tokens.warn').fill('150k');
+        await press('Review');
+        await changes();
+        await watched.expectAccessible();
+        await watched.screenshot('settings-review');
+      },
+      appearance,
+    );
+  },
+);

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { createServer, type ViteDevServer } from 'vite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startDaemon, type TestDaemon } from '../../daemon/test/support/daemon.js';
-import { appearances, missingBrowser, type TestBrowser, widths } from './browser.js';
+import { appearancesOf, missingBrowser, type TestBrowser, widths } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 const token = 'full-token-of-the-shell-test';
@@ -264,17 +264,20 @@ test('settings: show every value with its source, and are searchable', async () 
   });
 });
 
-test.each(appearances)('settings: accessible at $width in $theme', async (appearance) => {
-  await fleet.on(
-    '/settings',
-    async (page, watched) => {
-      await page.getByRole('rowheader').first().waitFor();
-      await watched.expectAccessible();
-      await watched.screenshot('settings');
-    },
-    appearance,
-  );
-});
+test.each(appearancesOf(import.meta.url))(
+  'settings: accessible at $width in $theme',
+  async (appearance) => {
+    await fleet.on(
+      '/settings',
+      async (page, watched) => {
+        await page.getByRole('rowheader').first().waitFor();
+        await watched.expectAccessible();
+        await watched.screenshot('settings');
+      },
+      appearance,
+    );
+  },
+);
 
 test('documentation: one search over all pages, and links between them', async () => {
   await fleet.on('/help', async (page) => {
@@ -296,17 +299,20 @@ test('documentation: one search over all pages, and links between them', async (
   });
 });
 
-test.each(appearances)('documentation: accessible at $width in $theme', async (appearance) => {
-  await fleet.on(
-    '/help?page=how-to/query-records',
-    async (page, watched) => {
-      await page.getByRole('heading', { name: 'Explain a query' }).waitFor();
-      await watched.expectAccessible();
-      await watched.screenshot('documentation');
-    },
-    appearance,
-  );
-});
+test.each(appearancesOf(import.meta.url))(
+  'documentation: accessible at $width in $theme',
+  async (appearance) => {
+    await fleet.on(
+      '/help?page=how-to/query-records',
+      async (page, watched) => {
+        await page.getByRole('heading', { name: 'Explain a query' }).waitFor();
+        await watched.expectAccessible();
+        await watched.screenshot('documentation');
+      },
+      appearance,
+    );
+  },
+);
 
 describe('the gallery of a development build', () => {
   let server: ViteDevServer;
@@ -320,17 +326,20 @@ describe('the gallery of a development build', () => {
   }, 120_000);
   afterAll(() => server?.close());
 
-  test.each(appearances)('every part is accessible at $width in $theme', async (appearance) => {
-    const { port } = server.httpServer!.address() as AddressInfo;
-    const options = { ...appearance, allowedErrors: /./ };
-    const watched = await fleet.browser!.open(`http://127.0.0.1:${port}/#/gallery`, options);
-    await watched.page.getByRole('heading', { name: 'Gallery' }).waitFor();
-    await watched.page.getByRole('img', { name: 'Bars' }).waitFor();
-    await watched.expectAccessible();
-    await watched.screenshot('gallery');
-    await watched.page.getByRole('button', { name: 'Open a form that failed' }).click();
-    await watched.page.getByText('The queue is not paused.').waitFor();
-    await watched.expectAccessible();
-    await watched.close();
-  });
+  test.each(appearancesOf(import.meta.url))(
+    'every part is accessible at $width in $theme',
+    async (appearance) => {
+      const { port } = server.httpServer!.address() as AddressInfo;
+      const options = { ...appearance, allowedErrors: /./ };
+      const watched = await fleet.browser!.open(`http://127.0.0.1:${port}/#/gallery`, options);
+      await watched.page.getByRole('heading', { name: 'Gallery' }).waitFor();
+      await watched.page.getByRole('img', { name: 'Bars' }).waitFor();
+      await watched.expectAccessible();
+      await watched.screenshot('gallery');
+      await watched.page.getByRole('button', { name: 'Open a form that failed' }).click();
+      await watched.page.getByText('The queue is not paused.').waitFor();
+      await watched.expectAccessible();
+      await watched.close();
+    },
+  );
 });

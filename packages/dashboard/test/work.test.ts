@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { spawn } from '../../daemon/test/support/sessions.js';
-import { appearances, missingBrowser } from './browser.js';
+import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
@@ -122,7 +122,7 @@ describe('plans', () => {
       expect(await race.getByText('1 files, +1 −0').count()).toBe(2);
       expect(await race.getByText('passed').count()).toBe(2);
       await race.getByText('Written by the fake agent.').first().waitFor();
-      for (const appearance of appearances) {
+      for (const appearance of appearancesOf(import.meta.url)) {
         await fleet.on(
           '/plans',
           async (other, watched) => {
@@ -208,7 +208,7 @@ describe('inbox', () => {
   });
 
   test('inbox, branches, pipelines: accessible at every width and theme', async () => {
-    for (const appearance of appearances) {
+    for (const appearance of appearancesOf(import.meta.url)) {
       for (const [path, name] of [
         ['/inbox', 'inbox'],
         ['/branches', 'branches'],

@@ -163,10 +163,8 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   recordSteps: {
     LEASE_LOST: (good) => ({ ...good, body: { lease_token: 'stale', name: 'a' } }),
     TOO_MANY_STEPS: (good, { running }) => {
-      const steps = Array.from({ length: 1_000 }, (_, i) => ({ name: `s${i}` }));
-      const body = { lease_token: running.token };
-      const first = server.send({ ...good, body: { ...body, steps } });
-      return first.then(() => server.send({ ...good, body: { ...body, name: 'more' } }));
+      const body = { lease_token: running.token, name: 'more' };
+      return recordMany(running).then(() => server.send({ ...good, body }));
     },
     STEP_TOO_LARGE: (good, { running }) => ({
       ...good,
@@ -244,10 +242,22 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   completeTask: {
     LEASE_LOST: lostLease,
     RESULT_TOO_LARGE: (good) => ({ ...good, body: { result: 'x'.repeat(65_536) } }),
+    STEP_TOO_LARGE: (good) => ({
+      ...good,
+      body: { steps: [{ name: 'a', result: 'x'.repeat(262_144) }] },
+    }),
+    TOO_MANY_STEPS: (good, { running }) =>
+      recordMany(running).then(() => server.send({ ...good, body: { steps: [{ name: 'more' }] } })),
   },
   failTask: { LEASE_LOST: lostLease },
   extendTask: { LEASE_LOST: lostLease },
 };
+
+async function recordMany({ id, token }: { id: string; token: string }): Promise<void> {
+  const steps = Array.from({ length: 1_000 }, (_, i) => ({ name: `s${i}` }));
+  const path = `/v1/tasks/${id}/steps`;
+  await server.as('root', { method: 'POST', path, body: { lease_token: token, steps } });
+}
 
 function lostLease(good: TestRequest): TestRequest {
   return { ...good, headers: { 'x-queue-lease-token': 'stale' } };

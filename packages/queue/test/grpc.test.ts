@@ -317,7 +317,12 @@ test('flows: dependencies, steps, signals, suspension and tree over gRPC', async
   const { id } = await call('Submit', { ...child, parent_lease_token: woken.lease_token });
   const tree = await call('GetTree', { id: a });
   expect(tree.root).toMatchObject({ id: a, steps: ['s'], children: [{ id }] });
-  await call('Complete', { id: a, lease_token: woken.lease_token, result: json([2]) });
+  const done = { id: a, lease_token: woken.lease_token, result: json([2]) };
+  const last = { name: 'last', result: json('z'), consumes: [sent.id] };
+  await call('Complete', { ...done, steps: [last] });
+  const after = await call('GetRun', { id: a });
+  expect(after.steps.map(({ name }: { name: string }) => name)).toEqual(['s', 'last']);
+  expect([String(after.steps[1].result), after.signals]).toEqual(['"z"', []]);
   const second = claim({ handlers: ['g.b'] });
   await expect.poll(() => second.tasks.length).toBe(1);
   expect(second.tasks[0].dependencies).toMatchObject([{ id: a, key: 'a', status: 'SUCCEEDED' }]);

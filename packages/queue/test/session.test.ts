@@ -108,12 +108,17 @@ test('session: a stream that breaks hands its tasks back at once, and the old wo
   await expect.poll(() => reason, soon).toBeInstanceOf(LeaseLost);
 });
 
-test('session: a cancel reaches the handler at once', async () => {
+test.each([
+  ['session', {}, 'root'],
+  ['REST', { fetch }, 'root'],
+  ['REST, with the role worker alone', { fetch }, 'worker'],
+] as const)('%s: a cancel reaches the handler at once', async (_, options, who) => {
   const server = await serve();
   const queue = use({ url: server.url });
   let reason: unknown;
-  const worker = queue.createWorker(
-    { queue: 'mail' },
+  // The lease is not extended in the time of the test.
+  const worker = use({ url: server.url, ...options }, who).createWorker(
+    { queue: 'mail', leaseMs: 600_000 },
     {
       a: async ({ signal }) => {
         await new Promise((resolve) => signal.addEventListener('abort', resolve));

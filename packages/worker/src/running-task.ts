@@ -5,6 +5,9 @@ import type { Progress } from './handlers.js';
 import type { TaskInfo } from './tasks.js';
 import { codeOf, type ClaimedTask, type QueueTransport } from './transport.js';
 
+const watchAfterMs = 500;
+const watchMs = 30_000;
+
 /** A claimed task until it is settled. */
 export class RunningTask {
   readonly info: TaskInfo;
@@ -60,6 +63,41 @@ export class RunningTask {
   lose(cause?: unknown): void {
     this.isLost = true;
     this.abort(new LeaseLost(`The lease of task ${this.info.id} is lost`, { cause }));
+  }
+
+  /**
+   * Aborts the handler soon after a cancel, over a connection that does not report it: waits for
+   * the end of the task. Returns how to stop. Handlers that end before it begins cost no request.
+   */
+  watch(): () => void {
+    const over = new AbortController();
+    const timer = setTimeout(() => void this.#watch(over.signal), watchAfterMs);
+    return () => {
+      clearTimeout(timer);
+      over.abort();
+    };
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { id, lease_token: token } = this.claimed;
+    const request = {
+      path: { id },
+      query: { wait_ms: watchMs },
+      headers: { 'x-queue-lease-token': token },
+      signal,
+    };
+    for (let startedAt = Date.now(); !signal.aborted; startedAt = Date.now()) {
+      const status = await this.transport.call('getTask', request).then(
+        (task) => task.status,
+        (error: unknown) => codeOf(error),
+      );
+      if (signal.aborted || this.isLost) return;
+      // A role that may only read tasks that it holds is refused when the lease is gone.
+      const isOver = status === 'DEAD' || status === 'FORBIDDEN' || status === 'TASK_NOT_FOUND';
+      if (isOver) await this.extend().catch(() => undefined);
+      // A server that is away, draining or overloaded: the next extension tells.
+      if (isOver || Date.now() - startedAt < watchMs / 2) return;
+    }
   }
 
   /** Extends the lease. Aborts the handler if the lease is lost. */

@@ -366,8 +366,12 @@ class PullWorker implements Worker {
     clearTimeout(this.#drained);
     this.#running.add(task);
     if (this.#listeners.size > 0) this.#emit('active', task.info);
+    const { onStopped, batchesCalls } = this.transport;
+    // Where the session of a connection is refused, it falls back to REST.
+    const endWatch = onStopped && batchesCalls !== false ? undefined : task.watch();
     const settled = this.#handle(task)
       .finally(() => {
+        endWatch?.();
         this.#running.delete(task);
         this.#startWaiting();
         this.#wake();

@@ -1148,6 +1148,8 @@ export interface paths {
      *     to another attempt is 409 LEASE_LOST and changes nothing. The body may be left out.
      *
      *     `result` is kept with the task, see task lookup; more than 64 KiB is 422 RESULT_TOO_LARGE.
+     *     `steps` are recorded in the same commit, also with `suspend`; if they cannot be, the task is
+     *     not settled.
      */
     post: operations['completeTask'];
     delete?: never;
@@ -3255,6 +3257,8 @@ export interface components {
        *     claimed again when the condition holds.
        */
       suspend?: components['schemas']['Suspension'];
+      /** @description Steps that are recorded in the same commit. */
+      steps?: components['schemas']['StepInput'][];
     };
     /** @description The reason, and whether to retry. Every field is optional. */
     FailTaskRequest: {
@@ -3707,6 +3711,15 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The body breaks a rule, or a result or a step cannot be stored. */
+    InvalidCompletion: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The body breaks a rule, or the task has too many steps. */
     InvalidSteps: {
       headers: {
@@ -3829,15 +3842,6 @@ export interface components {
     };
     /** @description The body is not JSON or breaks a rule; `errors` says where. */
     InvalidTask: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The body breaks a rule, or the result has more than 64 KiB. */
-    InvalidResult: {
       headers: {
         [name: string]: unknown;
       };
@@ -5683,7 +5687,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The task is SUCCEEDED. */
+      /** @description The task is SUCCEEDED, or suspended. */
       200: {
         headers: {
           [name: string]: unknown;
@@ -5695,9 +5699,9 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       404: components['responses']['TaskNotFound'];
       409: components['responses']['LeaseLost'];
-      413: components['responses']['PayloadTooLarge'];
+      413: components['responses']['StepTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['InvalidResult'];
+      422: components['responses']['InvalidCompletion'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

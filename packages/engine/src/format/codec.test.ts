@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { ownDocument, toDocument, type JsonObject } from '../value/documents.js';
 import { GrowingBytes } from '../value/bytes.js';
 import { StoreCodec, JsonWriter } from './codec.js';
@@ -90,7 +91,7 @@ test('codec: a document read, also by field and as JSON, is the one that was wri
       const codec = new StoreCodec(new Store());
       for (const data of all) checkReads(codec, codec.encode(data), data);
     }),
-    { numRuns: 600 },
+    { numRuns: campaignSize({ quick: 100, full: 600 }) },
   );
 });
 
@@ -110,7 +111,7 @@ test('codec: reads what msgpackr wrote, and msgpackr reads what it wrote', () =>
       const after = msgpackrWith(store);
       all.forEach((data, i) => expect(after.unpack(rows[i]!)).toEqual(data));
     }),
-    { numRuns: 300 },
+    { numRuns: campaignSize({ quick: 60, full: 300 }) },
   );
 });
 
@@ -193,6 +194,7 @@ const anyValue = fc.letrec<{ value: unknown }>((tie) => ({
 
 test('writer: takes the documents that are clean, and hashes their content', () => {
   const codec = new StoreCodec(new Store());
+  const runs = campaignSize({ quick: 600, full: 3_000 });
   let written = 0;
   fc.assert(
     fc.property(fc.dictionary(fc.constantFrom('a', 'b', 'c'), anyValue), (given) => {
@@ -210,9 +212,9 @@ test('writer: takes the documents that are clean, and hashes their content', () 
       expect(codec.writer.contentHash).toBe(contentHash(value as JsonObject));
       expect(JSON.stringify(codec.decode(row, 3, row.length))).toBe(JSON.stringify(value));
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs },
   );
-  expect(written).toBeGreaterThan(300);
+  expect(written).toBeGreaterThan(runs / 10);
 });
 
 test('writer: hashes the content of objects that carry their names', () => {

@@ -2,7 +2,6 @@ import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
-import type { Suspension } from '../core/flow.js';
 import type { BreakerPhase } from '../core/pacing.js';
 import type { Queue, SecretLookup } from '../core/queue.js';
 import type { Task } from '../core/task.js';
@@ -260,8 +259,12 @@ export class Delivery {
     }
   }
 
-  settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
-    return this.#reports.settleAll(queue, reports);
+  async settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
+    const results = await this.#reports.settleAll(queue, reports);
+    reports.forEach(({ steps }, i) => {
+      if (steps && typeof results[i] === 'object') this.stepsRecorded(queue.name, steps.length);
+    });
+    return results;
   }
 
   complete(id: string, token: string, result?: string): Promise<ReportResult> {
@@ -270,10 +273,6 @@ export class Delivery {
 
   fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
     return this.#reports.fail(id, token, report);
-  }
-
-  suspend(id: string, token: string, suspension: Suspension): Promise<ReportResult> {
-    return this.#reports.suspend(id, token, suspension);
   }
 
   stepsRecorded(queue: string, count: number): void {

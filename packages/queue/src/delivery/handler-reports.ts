@@ -103,10 +103,6 @@ export class HandlerReports {
     return this.#settleOne(this.#failure(id, token, report));
   }
 
-  suspend(id: string, token: string, suspension: Suspension): Promise<ReportResult> {
-    return this.#settleOne(suspended(id, token, suspension));
-  }
-
   extend(
     id: string,
     token: string,

@@ -28,11 +28,11 @@ export async function settleTask(
   context: QueueContext,
   caller: Principal,
   { id }: SettleRequest,
-  settle: (id: string) => Promise<ReportResult>,
+  settle: (id: string, queue: Queue) => Promise<ReportResult>,
 ): Promise<Envelope> {
   // Workers and push handlers, which are submitters, settle tasks: any grant will do.
   const { task, queue } = await requireTask(context, caller, id);
-  const settled = await settle(task.id);
+  const settled = await settle(task.id, queue);
   if (settled === 'not_found') throw taskNotFound(id);
   if (settled === 'cancelled' || settled === 'lease_lost') throw leaseLost(task.id, settled);
   if (typeof settled === 'string') throw stepsRefused(task.id, settled, queue);
@@ -82,14 +82,18 @@ export async function settleTasks(
   return results;
 }
 
-function toReport(item: Item, maxSteps: number): TaskReport {
+function toReport(
+  item: Item,
+  maxSteps: number,
+  code: 'INVALID_CLAIM' | 'INVALID_TASK' = 'INVALID_CLAIM',
+): TaskReport {
   const { id, lease_token: token, outcome, result, suspend, steps: listed, ...failure } = item;
   const faults: FieldError[] = [];
   const steps = listed?.map((step, index) => readStep(step, `/steps/${index}`, faults));
   if (steps && outcome === 'fail') {
     faults.push({ pointer: '/steps', message: 'cannot be recorded by a failure' });
   }
-  if (faults.length > 0) throw failBody('INVALID_CLAIM', faults);
+  if (faults.length > 0) throw failBody(code, faults);
   const task = { id: id.toUpperCase(), token, steps, maxSteps };
   if (outcome === 'suspend' && !suspend) {
     const message = 'is missing; say what the task waits for';
@@ -118,16 +122,18 @@ export function completeTask(
   caller: Principal,
   request: SettleRequest,
 ): Promise<Envelope> {
-  const given = (request.body as { lease_token?: unknown } | null | undefined)?.lease_token;
-  if (!request.leaseToken && given === undefined) {
+  const token = (request.body as { lease_token?: unknown } | null | undefined)?.lease_token;
+  if (!request.leaseToken && token === undefined) {
     const message = 'is missing; send it, or the header X-Queue-Lease-Token';
     throw failBody('INVALID_TASK', [{ pointer: '/lease_token', message }]);
   }
-  return settleTask(context, caller, request, (id) => {
-    const { result, suspend, lease_token } = context.checks.complete.read(request.body ?? {});
-    const token = request.leaseToken || lease_token!;
-    if (!suspend) return context.delivery.complete(id, token, resultText(result));
-    return context.delivery.suspend(id, token, readSuspension(suspend, '/suspend'));
+  return settleTask(context, caller, request, async (id, queue) => {
+    const { lease_token: given, ...body } = context.checks.complete.read(request.body ?? {});
+    const outcome = body.suspend ? 'suspend' : 'complete';
+    const item = { ...body, id, outcome, lease_token: request.leaseToken || given! } as const;
+    const report = toReport(item, maxStepsOf(queue), 'INVALID_TASK');
+    const [result] = await context.delivery.settleAll(queue, [report]);
+    return result!;
   });
 }
 

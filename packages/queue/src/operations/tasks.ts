@@ -22,7 +22,10 @@ import { fail, failBody, failQuery } from './base/refusal.js';
 import { readPayload, readRunAt, requirePayloadSize } from './submit.js';
 
 /** How often the store is asked about a task that may end on another server. */
+/** How often a task is read that may end on another server. */
 const pollMs = 1_000;
+/** The holder of the lease waits for a cancel, which is reported. */
+const heldPollMs = 10_000;
 
 export interface GetTaskRequest {
   id: string;
@@ -72,6 +75,7 @@ async function ended(
   const { clock, waits } = context;
   const { id } = first.task;
   const endsAt = clock.monotonic() + (request.waitMs ?? 0);
+  const stepMs = request.leaseToken === undefined ? pollMs : heldPollMs;
   let found = first;
   const check = async () => {
     found = await findTask(context, caller, request);
@@ -80,7 +84,7 @@ async function ended(
   while (waits.isOpen) {
     const leftMs = endsAt - clock.monotonic();
     if (leftMs <= 0) break;
-    await waits.until(id, caller.principal, Math.min(leftMs, pollMs), check);
+    await waits.until(id, caller.principal, Math.min(leftMs, stepMs), check);
     if (await check()) break;
   }
   return found;

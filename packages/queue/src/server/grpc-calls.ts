@@ -83,8 +83,9 @@ export const unaryCalls: Readonly<Record<string, UnaryCall>> = {
   ),
   Complete: upkeep(({ context, caller }, request) => {
     const { id, leaseToken, body } = settleRequest(request);
-    const { result: given } = body;
-    const settled = typeof given === 'string' ? { ...body, result: jsonOfBytes(given) } : body;
+    const { steps = [], ...rest } = jsonIn(body, 'result') as JsonObject & { steps?: JsonObject[] };
+    const listed = steps.map((step) => jsonIn(step, 'result'));
+    const settled = listed.length > 0 ? { ...rest, steps: listed } : rest;
     return completeTask(context, caller, { id, leaseToken, body: settled });
   }),
   SubmitFlow: newWork(async ({ context, caller }, request) => {

@@ -145,41 +145,51 @@ export function flowEdgeTests(name: string, openStore?: OpenStore): void {
       expect(refusal(await record(held, { name: 'late' }))).toEqual([409, 'LEASE_LOST']);
     });
 
-    test('settle: records steps in the same commit, or does neither', async () => {
-      await configure('mail.settle', { limits: { max_steps: 2 } });
-      const id = await submit({ handler_ref: 's' }, 'mail.settle');
-      const settle = async (held: Claimed, item: Body) => {
-        const items = [{ id, lease_token: held.lease_token, ...item }];
-        const answer = await post('/v1/queues/mail.settle/tasks:settle', { items });
-        return (answer.body as unknown as { status: number; error?: { code: string } }[])[0]!;
-      };
-      const steps = (...names: string[]) => ({ steps: names.map((each) => ({ name: each })) });
-      const first = await claim('s', 'mail.settle');
-      await post(`/v1/tasks/${id}/signals`, { name: 'go', id: 's1' });
-      const suspension = { outcome: 'suspend', suspend: { signals: ['go', 'on'] } };
-      const failed = await settle(first, { outcome: 'fail', ...steps('a') });
-      expect(failed.error!.code).toBe('INVALID_CLAIM');
-      const many = await settle(first, { ...suspension, ...steps('a', 'b', 'c') });
-      expect([many.status, many.error!.code]).toEqual([422, 'TOO_MANY_STEPS']);
-      expect(await task(id)).toMatchObject({ status: 'IN_FLIGHT' });
-      const read = [{ name: 'a', result: 1, consumes: ['s1'] }];
-      expect((await settle(first, { ...suspension, steps: read })).status).toBe(200);
-      expect(await task(id)).toMatchObject({ waiting_for: 'signal' });
-      expect((await settle(first, { ...suspension, ...steps('late') })).status).toBe(200);
-      await post(`/v1/tasks/${id}/signals`, { name: 'on' });
-      const second = await claim('s', 'mail.settle');
-      expect(second).toMatchObject({
-        steps: [{ name: 'a', result: 1 }],
-        signals: [{ name: 'on' }],
-      });
-      const after = await submit({ handler_ref: 'after', depends_on: [id] }, 'mail.settle');
-      const done = { outcome: 'complete', result: 2, ...steps('z') };
-      expect((await settle(second, done)).status).toBe(200);
-      const run = (await get(`/v1/tasks/${id}/run`)).body;
-      expect(run['steps']).toMatchObject([{ name: 'a' }, { name: 'z' }]);
-      const dependent = await claim('after', 'mail.settle');
-      expect(dependent).toMatchObject({ id: after, dependencies: [{ id, result: 2 }] });
-    });
+    test.each(['settle', 'complete'])(
+      '%s: records steps in the same commit, or does neither',
+      async (by) => {
+        await configure('mail.settle', { limits: { max_steps: 2 } });
+        const id = await submit({ handler_ref: 's' }, 'mail.settle');
+        const settle = async (held: Claimed, { outcome, ...item }: Body) => {
+          if (by === 'complete') {
+            const body = { lease_token: held.lease_token, ...item };
+            const answer = await post(`/v1/tasks/${id}:complete`, body);
+            return { status: answer.status, error: answer.body as { code: string } };
+          }
+          const items = [{ id, lease_token: held.lease_token, outcome, ...item }];
+          const answer = await post('/v1/queues/mail.settle/tasks:settle', { items });
+          return (answer.body as unknown as { status: number; error?: { code: string } }[])[0]!;
+        };
+        const steps = (...names: string[]) => ({ steps: names.map((each) => ({ name: each })) });
+        const first = await claim('s', 'mail.settle');
+        await post(`/v1/tasks/${id}/signals`, { name: 'go', id: 's1' });
+        const suspension = { outcome: 'suspend', suspend: { signals: ['go', 'on'] } };
+        if (by === 'settle') {
+          const failed = await settle(first, { outcome: 'fail', ...steps('a') });
+          expect(failed.error!.code).toBe('INVALID_CLAIM');
+        }
+        const many = await settle(first, { ...suspension, ...steps('a', 'b', 'c') });
+        expect([many.status, many.error!.code]).toEqual([422, 'TOO_MANY_STEPS']);
+        expect(await task(id)).toMatchObject({ status: 'IN_FLIGHT' });
+        const read = [{ name: 'a', result: 1, consumes: ['s1'] }];
+        expect((await settle(first, { ...suspension, steps: read })).status).toBe(200);
+        expect(await task(id)).toMatchObject({ waiting_for: 'signal' });
+        expect((await settle(first, { ...suspension, ...steps('late') })).status).toBe(200);
+        await post(`/v1/tasks/${id}/signals`, { name: 'on' });
+        const second = await claim('s', 'mail.settle');
+        expect(second).toMatchObject({
+          steps: [{ name: 'a', result: 1 }],
+          signals: [{ name: 'on' }],
+        });
+        const after = await submit({ handler_ref: 'after', depends_on: [id] }, 'mail.settle');
+        const done = { outcome: 'complete', result: 2, ...steps('z') };
+        expect((await settle(second, done)).status).toBe(200);
+        const run = (await get(`/v1/tasks/${id}/run`)).body;
+        expect(run['steps']).toMatchObject([{ name: 'a' }, { name: 'z' }]);
+        const dependent = await claim('after', 'mail.settle');
+        expect(dependent).toMatchObject({ id: after, dependencies: [{ id, result: 2 }] });
+      },
+    );
 
     test('steps: a journal has at most 8 MiB', async () => {
       await submit({ handler_ref: 'journal' });

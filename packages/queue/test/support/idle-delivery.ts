@@ -1,4 +1,3 @@
-import type { Task } from '../../src/core/task.js';
 import type { DeliveryOptions } from '../../src/delivery/index.js';
 import type { RunningDelivery } from '../../src/server/server.js';
 import type { SettleResult, Settlement, Verdict } from '../../src/storage/port/task-store.js';
@@ -10,7 +9,12 @@ type Parts = Pick<DeliveryOptions, 'store' | 'observer'>;
  * claims from the store and settles over the API.
  */
 export function idleDelivery({ store, observer }: Parts): RunningDelivery {
-  const settle = async (id: string, token: string, verdict: Verdict, text?: string) => {
+  const settle = async (
+    id: string,
+    token: string,
+    verdict: Verdict,
+    more: Pick<Settlement, 'result' | 'steps' | 'maxSteps'> = {},
+  ) => {
     const now = Date.now();
     const failure = { errorType: 'INTERNAL', message: 'failed', httpStatus: null, at: now };
     const isFailure = verdict.kind !== 'succeeded';
@@ -38,7 +42,7 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
         traceId: null,
       },
       ...(isFailure && { error: failure }),
-      ...(text !== undefined && { result: text }),
+      ...more,
     };
     const results = await store.settle([settlement]);
     observer.settled([settlement], results);
@@ -59,7 +63,11 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
     workers: () => Promise.resolve([]),
     onPulledLeaseEnded: () => () => undefined,
     settleAll: (_queue, reports) =>
-      Promise.all(reports.map(({ id, token }) => settle(id, token, { kind: 'succeeded' }))),
+      Promise.all(
+        reports.map(({ id, token, outcome: _outcome, ...more }) =>
+          settle(id, token, { kind: 'succeeded' }, more),
+        ),
+      ),
     waitingForAll: (tasks, queue) => {
       const pending = tasks.filter(({ status }) => status === 'PENDING');
       const reason = queue.paused ? 'paused' : 'dispatch';
@@ -67,8 +75,6 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
     },
     cancelled: () => undefined,
     stepsRecorded: () => undefined,
-    suspend: (id, token) => settle(id, token, { kind: 'succeeded' }),
-    complete: (id, token, result) => settle(id, token, { kind: 'succeeded' }, result),
     fail: (id, token, { retry = true }) =>
       settle(
         id,
@@ -94,6 +100,7 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
   };
 }
 
-function settled(result: SettleResult): Task | 'lease_lost' {
+function settled(result: SettleResult) {
+  if (result.kind === 'too_many_steps' || result.kind === 'steps_too_large') return result.kind;
   return result.kind === 'lease_lost' ? 'lease_lost' : result.task;
 }

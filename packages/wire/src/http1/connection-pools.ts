@@ -2,8 +2,17 @@ import { type DialTools, Dial } from './dial.js';
 import type { PooledConnection, Exchange, OutgoingRequest } from './exchange.js';
 import type { AddressPolicy, Target } from '@millrace/kit/outbound';
 import { Socket } from 'node:net';
-import { Client, errors, type Dispatcher } from 'undici';
+import type * as Undici from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import { Failure, failureOf, malformed, prematureClose } from '../base/socket.js';
+
+let undici: typeof Undici;
+
+/** Undefined once it is loaded. The first request does: a process that sends none starts sooner. */
+export function loadClient(): Promise<unknown> | undefined {
+  if (undici !== undefined) return undefined;
+  return import('undici').then((loaded) => (undici = loaded));
+}
 
 export interface PoolLimits {
   /** Max connections per origin and policy. More requests wait in a queue. */
@@ -161,7 +170,7 @@ class Http1Connection implements PooledConnection {
     origin: string,
   ) {
     // The deadline of a request covers all of it, so undici has no timeouts but that of idleness.
-    this.#client = new Client(origin, {
+    this.#client = new undici.Client(origin, {
       pipelining: 1,
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -247,7 +256,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   onError(error: Error): void {
-    const isMismatch = error instanceof errors.ResponseContentLengthMismatchError;
+    const isMismatch = error instanceof undici.errors.ResponseContentLengthMismatchError;
     // undici expects the body that the Content-Length of a 304 is about.
     if (isMismatch && this.exchange.status === 304) return this.exchange.completed(false);
     const isCut = isMismatch && this.connection.socket?.readableEnded === true;
@@ -286,12 +295,12 @@ function endsConnection({ method, body }: OutgoingRequest): boolean {
 
 /** Maps the errors of undici. */
 function requestFailure(error: Error): Failure {
-  if (error instanceof errors.HTTPParserError) {
+  if (error instanceof undici.errors.HTTPParserError) {
     return error.message.includes('EOF') ? prematureClose() : malformed(error.message);
   }
   // The other texts of undici are "bad response" and "bad upgrade".
-  if (error instanceof errors.SocketError && error.message === 'other side closed') {
+  if (error instanceof undici.errors.SocketError && error.message === 'other side closed') {
     return prematureClose();
   }
-  return error instanceof errors.UndiciError ? malformed(error.message) : failureOf(error);
+  return error instanceof undici.errors.UndiciError ? malformed(error.message) : failureOf(error);
 }

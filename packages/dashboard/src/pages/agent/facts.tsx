@@ -19,6 +19,8 @@ export function Facts({ session }: { session: Session }) {
   const costOf = useCosts();
   const { critical } = useGuardSettings();
   const cost = costOf(session);
+  // The task has a row of its own, with a link.
+  const tags = session.tags.filter((tag) => !(session.task && tag.startsWith('queue-task:')));
   return (
     <Panel title="Details">
       <dl className="facts">
@@ -65,11 +67,11 @@ export function Facts({ session }: { session: Session }) {
             <Link href={`/agents/${session.parent_id}`}>{session.parent_id}</Link>
           </Fact>
         )}
-        {session.tags.length > 0 && (
+        {tags.length > 0 && (
           <Fact name="Tags">
             <span className="row">
-              {session.tags.map((tag) => (
-                <span key={tag} className="tag">
+              {tags.map((tag) => (
+                <span key={tag} className="tag" title={tag}>
                   {tag}
                 </span>
               ))}

@@ -6,7 +6,7 @@ import { rateLimited } from './refusal.js';
 const maxWaits = 10_000;
 
 export interface TaskWaitsOptions {
-  store: Pick<TaskStore, 'onEnded'>;
+  store: Pick<TaskStore, 'onEnded' | 'onCancelled'>;
   clock: Clock;
   /** A waiting request is no load. */
   load: { enter(bodyBytes: number): void; leave(bodyBytes: number): void };
@@ -16,11 +16,13 @@ export interface TaskWaitsOptions {
 export class TaskWaits {
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #byPrincipal = new Map<string, number>();
-  readonly #stopListening: () => void;
+  readonly #stops: (() => void)[];
   #isClosed = false;
 
   constructor(private readonly options: TaskWaitsOptions) {
-    this.#stopListening = options.store.onEnded((id) => this.#wake(id));
+    const wake = (id: string) => this.#wake(id);
+    // A cancel on any server is reported here.
+    this.#stops = [options.store.onEnded(wake), options.store.onCancelled(wake)];
   }
 
   /** False: the server shuts down, and nothing waits any more. */
@@ -77,7 +79,7 @@ export class TaskWaits {
   /** Ends all waits, for a graceful shutdown. */
   close(): void {
     this.#isClosed = true;
-    this.#stopListening();
+    for (const stop of this.#stops) stop();
     for (const waiting of this.#waiting.values()) for (const wake of waiting) wake();
   }
 
