@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { DocumentSchemas } from '@millrace/kit/http';
+import { schemasOf } from '@millrace/kit/http';
 import { openApiDocument } from '@millrace/contract/documents';
 import { ctlHere, startCtl, type Ended, type Started } from './run-ctl.js';
 
@@ -73,7 +73,7 @@ export class DaemonServer {
   }
 }
 
-const schemas = new DocumentSchemas(openApiDocument('daemon'));
+const schemas = schemasOf(openApiDocument('daemon'));
 
 /** What is wrong with a value by the schema of this name in the contract: nothing, one hopes. */
 export function faultsOf(schema: string, value: unknown): unknown[] {

@@ -8,7 +8,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { openApiDocument } from '@millrace/contract/documents';
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
-import { DocumentSchemas } from '@millrace/kit/http';
+import { schemasOf } from '@millrace/kit/http';
 import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret } from '@millrace/kit/tokens';
@@ -229,7 +229,7 @@ function lifecycleOf(signal = new AbortController().signal): Lifecycle {
   };
 }
 
-const schemas = new DocumentSchemas(openApiDocument('queue'));
+const schemas = schemasOf(openApiDocument('queue'));
 
 /** What is wrong with a value by the schema of this name in the contract: nothing, one hopes. */
 export function faultsOf(schema: string, value: unknown): unknown[] {

@@ -6,7 +6,7 @@ import { openApiDocument } from '@millrace/contract/documents';
 import { systemClock } from '@millrace/kit/clock';
 import {
   contractDifferences,
-  DocumentSchemas,
+  schemasOf,
   operationsOf,
   type OpenApiDocument,
   type OperationDescription,
@@ -32,7 +32,7 @@ import { WorkbenchDaemon } from './support/workbench.js';
 
 const whole = openApiDocument('daemon') as unknown as OpenApiDocument;
 const operations = operationsOf(whole);
-const schemas = new DocumentSchemas(whole);
+const schemas = schemasOf(whole);
 
 const token = 'full-token-of-the-contract-test';
 const readOnlyToken = 'reading-token-of-the-contract-test';

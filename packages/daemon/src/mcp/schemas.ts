@@ -1,5 +1,5 @@
 import { openApiDocument } from '@millrace/contract/documents';
-import { DocumentSchemas, schemaRef, type Check, type OpenApiDocument } from '@millrace/kit/http';
+import { schemasOf, schemaRef, type Check, type OpenApiDocument } from '@millrace/kit/http';
 import type { Tool, ToolArgument } from './tools.js';
 
 type JsonSchema = Record<string, unknown>;
@@ -36,7 +36,7 @@ export function outputSchemaOf({ output }: Tool): ObjectSchema {
 /** Validates the arguments of each tool against the contract. */
 export function argumentChecks(tools: readonly Tool[]): ReadonlyMap<string, Check> {
   const document = openApiDocument('daemon') as unknown as OpenApiDocument;
-  const schemas = new DocumentSchemas(document);
+  const schemas = schemasOf(document);
   const schemaOf = (argument: ToolArgument) =>
     'contract' in argument
       ? { $ref: schemaRef(`/components/schemas/${argument.contract}`) }

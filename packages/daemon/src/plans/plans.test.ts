@@ -75,7 +75,7 @@ test('race: branches that lost stay for seven days, and no longer', async () => 
   const branches = () => repo.git('branch', '--format=%(refname:short)').split('\n');
   expect([existsSync(winner!.path), existsSync(loser!.path)]).toEqual([true, false]);
   expect(branches()).toContain(loser!.branch);
-  const queue = (await parts.flows.queue()) as OpenQueue<never>;
+  const queue = (await parts.flows.queue()) as unknown as OpenQueue<never>;
   await queue.advance('6 days');
   await queue.advance('23 hours');
   expect(branches()).toContain(loser!.branch);

@@ -1,7 +1,7 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import type { Database } from '@millrace/engine';
 import { UsageError } from '@millrace/kit/errors';
-import { DocumentSchemas, type Check, type OpenApiDocument } from '@millrace/kit/http';
+import { schemasOf, type Check, type OpenApiDocument } from '@millrace/kit/http';
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
 import { signingKeyOf } from '@millrace/kit/webhooks';
@@ -92,10 +92,7 @@ function progressText({ status, name, backend, id }: Session, machine: string): 
   return `${status}: ${name} (${backend}, session ${id} on ${machine})`;
 }
 
-let known: Check | undefined;
-
-/** Created with the first task, because most daemons never receive one. */
+/** Read with the first task, because most daemons never receive one. */
 function spawnCheck(): Check {
-  const document = openApiDocument('daemon') as unknown as OpenApiDocument;
-  return (known ??= new DocumentSchemas(document).named('SpawnRequest'));
+  return schemasOf(openApiDocument('daemon') as unknown as OpenApiDocument).named('SpawnRequest');
 }

@@ -1,7 +1,7 @@
 import { request, type OutgoingHttpHeaders } from 'node:http';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { openApiDocument } from '@millrace/contract/documents';
-import { DocumentSchemas, type OpenApiDocument } from '@millrace/kit/http';
+import { schemasOf, type OpenApiDocument } from '@millrace/kit/http';
 import { expect } from 'vitest';
 
 export interface Reply {
@@ -19,7 +19,7 @@ export interface ApiRequest {
   body?: unknown;
 }
 
-const schemas = new DocumentSchemas(openApiDocument('daemon') as unknown as OpenApiDocument);
+const schemas = schemasOf(openApiDocument('daemon') as unknown as OpenApiDocument);
 
 /** Holds a value against a schema of the contract. */
 export function expectSchema(name: string, value: unknown): void {

@@ -39,7 +39,14 @@ export {
   peerMemoryRetryMs,
 } from './exchange.js';
 export { isTimestamp } from '../base/units.js';
-export { isBase64, DocumentSchemas, schemaRef, type Check, type CheckOptions } from './schemas.js';
+export {
+  isBase64,
+  DocumentSchemas,
+  schemasOf,
+  schemaRef,
+  type Check,
+  type CheckOptions,
+} from './schemas.js';
 export {
   takenOver,
   type HandlerResponse,

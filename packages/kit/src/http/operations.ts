@@ -26,7 +26,7 @@ import {
 } from './handlers.js';
 import { parameterReader, type ParameterReader } from './parameters.js';
 import type { HttpErrorCodes, Problem } from './problem.js';
-import { DocumentSchemas, type Check } from './schemas.js';
+import { schemasOf, type DocumentSchemas } from './schemas.js';
 import { Readable } from 'node:stream';
 import type { ServerResponse, IncomingHttpHeaders } from 'node:http';
 import { Refusal, type CodeTable } from '../base/errors.js';
@@ -263,7 +263,6 @@ class HandlerCall {
 class ResponseCheck {
   readonly #schemas: DocumentSchemas;
   readonly #report: (difference: string) => void;
-  readonly #checks = new Map<string, Check>();
 
   constructor(schemas: DocumentSchemas, report: (difference: string) => void) {
     this.#schemas = schemas;
@@ -314,8 +313,7 @@ class ResponseCheck {
       return;
     }
     if (content.pointer === undefined || value === undefined) return;
-    let check = this.#checks.get(content.pointer);
-    if (!check) this.#checks.set(content.pointer, (check = this.#schemas.at(content.pointer)));
+    const check = this.#schemas.at(content.pointer);
     if (check.accepts(value)) return;
     for (const { pointer, message } of check.faults(value)) {
       this.#reportResponse(
@@ -353,7 +351,7 @@ export function bindOperations<Operations extends object, Principal>(
   checkHandlers(operations, options.handlers);
   checkCodes(operations, options);
   const app = new AppCore(options);
-  const schemas = options.schemas ?? new DocumentSchemas(options.document);
+  const schemas = options.schemas ?? schemasOf(options.document);
   const untyped = options as unknown as UntypedOptions;
   const { onUndocumentedResponse: report } = options;
   const answers = report ? new ResponseCheck(schemas, report) : undefined;

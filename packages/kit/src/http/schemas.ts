@@ -50,6 +50,7 @@ export class DocumentSchemas {
   #filling: Ajv2020 | undefined;
   #full: Ajv2020 | undefined;
   readonly #branches = new Map<object, ValidateFunction>();
+  readonly #checks = new Map<string, Check>();
   #pointers: Map<unknown, string> | undefined;
 
   constructor(document: OpenApiDocument) {
@@ -72,6 +73,13 @@ export class DocumentSchemas {
 
   /** A check by another schema, which may refer to the document with `schemaRef`. */
   of(schema: SchemaObject, { thing = 'field', fillDefaults = false }: CheckOptions = {}): Check {
+    const key = JSON.stringify([schema, thing, fillDefaults]);
+    let check = this.#checks.get(key);
+    if (!check) this.#checks.set(key, (check = this.#newCheck(schema, thing, fillDefaults)));
+    return check;
+  }
+
+  #newCheck(schema: SchemaObject, thing: Thing, fillDefaults: boolean): Check {
     // Compiled on first use: a server has hundreds of schemas and uses few of them at startup.
     let fast: ValidateFunction | undefined;
     let full: ValidateFunction | undefined;
@@ -133,6 +141,15 @@ export class DocumentSchemas {
       return check;
     });
   }
+}
+
+const known = new WeakMap<OpenApiDocument, DocumentSchemas>();
+
+/** The validators of a document, for all servers of this process: compiling them takes longest. */
+export function schemasOf(document: OpenApiDocument): DocumentSchemas {
+  let schemas = known.get(document);
+  if (!schemas) known.set(document, (schemas = new DocumentSchemas(document)));
+  return schemas;
 }
 
 /** A `$ref` to a JSON pointer of the document. */

@@ -8,7 +8,7 @@ import { createJob } from './jobs.js';
 import { TaskWaits } from './base/task-waits.js';
 
 test('get task: a principal waits for at most 10,000 tasks at a time', async () => {
-  const store = { onEnded: () => () => undefined };
+  const store = { onEnded: () => () => undefined, onCancelled: () => () => undefined };
   const load = { enter: () => undefined, leave: () => undefined };
   const waits = new TaskWaits({ store, clock: systemClock, load });
   const wait = (principal: string) =>

@@ -2,7 +2,7 @@ import { openApiDocument } from '@millrace/contract/documents';
 import type { CommitTarget, Database } from '@millrace/engine';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
-import { DocumentSchemas } from '@millrace/kit/http';
+import { schemasOf, type DocumentSchemas } from '@millrace/kit/http';
 import { silentLog, type Log } from '@millrace/kit/log';
 import { createMetrics } from '@millrace/kit/metrics';
 import { parseAllowlist } from '@millrace/kit/outbound';
@@ -223,7 +223,7 @@ export async function openQueue<Types extends TaskTypes>(
 ): Promise<OpenQueue<Types>> {
   const undo = new UndoList();
   try {
-    const schemas = new DocumentSchemas(openApiDocument('queue'));
+    const schemas = schemasOf(openApiDocument('queue'));
     const clock = options.clock === 'manual' ? new ManualClock() : systemClock;
     const context = await openContext(options, clock, schemas, undo);
     const createQueues = async (names: readonly string[]) => {

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { openApiDocument } from '@millrace/contract/documents';
 import { queueCodes } from '@millrace/contract/queue';
 import { readTls, tlsOptions } from '@millrace/kit/config';
-import { DocumentSchemas, drainHttp, metricsApp, type HttpApp } from '@millrace/kit/http';
+import { schemasOf, drainHttp, metricsApp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
 import { callbackGuard } from '@millrace/kit/outbound';
 import { ConnectionLimit, countDroppedConnections } from '@millrace/kit/connection-limit';
@@ -175,7 +175,7 @@ function buildApps(
   const { clock, readiness, cursorKey, history, observer } = services;
   const { random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
-  const schemas = new DocumentSchemas(openApiDocument('queue'));
+  const schemas = schemasOf(openApiDocument('queue'));
   const load = new Load({
     clock,
     log,

@@ -2,7 +2,7 @@ import { TaskWaits } from '../../src/operations/base/task-waits.js';
 import { roleLevels, TurnsByKey } from '../../src/operations/base/context.js';
 import { openApiDocument } from '@millrace/contract/documents';
 import { systemClock } from '@millrace/kit/clock';
-import { DocumentSchemas } from '@millrace/kit/http';
+import { schemasOf } from '@millrace/kit/http';
 import { silentLog } from '@millrace/kit/log';
 import { createMetrics } from '@millrace/kit/metrics';
 import { parseAllowlist } from '@millrace/kit/outbound';
@@ -21,7 +21,7 @@ import { tokensYaml } from './server.js';
 /** The HTTP app without a socket. */
 export function boundApp() {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
-  const schemas = new DocumentSchemas(openApiDocument('queue'));
+  const schemas = schemasOf(openApiDocument('queue'));
   const store = new MemoryStore();
   const history = new History({ store, clock: systemClock, instance: 'test' });
   const observer = new TaskObserver({ history, clock: systemClock });

@@ -1,9 +1,9 @@
 import { openApiDocument } from '@millrace/contract/documents';
-import { DocumentSchemas, operationsOf } from '@millrace/kit/http';
+import { schemasOf, operationsOf } from '@millrace/kit/http';
 import type { TestResponse } from './http-client.js';
 
 const document = openApiDocument('queue');
-const schemas = new DocumentSchemas(document);
+const schemas = schemasOf(document);
 export const operations = new Map(operationsOf(document).map((each) => [each.id, each]));
 
 /** Differences between a response and the contract. */

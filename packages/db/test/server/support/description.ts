@@ -1,5 +1,5 @@
 import { openApiDocument } from '@millrace/contract/documents';
-import { DocumentSchemas } from '@millrace/kit/http';
+import { schemasOf, type DocumentSchemas } from '@millrace/kit/http';
 
 interface Described {
   readonly pattern: RegExp;
@@ -13,7 +13,7 @@ interface Described {
 }
 
 const document = openApiDocument('db');
-const schemas = new DocumentSchemas(document);
+const schemas = schemasOf(document);
 
 const operations: Described[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({

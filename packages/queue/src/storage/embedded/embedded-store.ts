@@ -86,7 +86,7 @@ import type { AnyProgram, FlowRow, FlowRowQuery, TaskWithResult } from '../port/
 import { readFlowRows } from './flow-rows.js';
 import { finishFlows, flowIo, settleInFlow } from './flows.js';
 import { EventRecorder } from './events.js';
-import type { EventPosition } from '../port/events.js';
+import type { EventPosition, TaskEvent } from '../port/events.js';
 import { latestTime } from './keys.js';
 
 const deletedPerStep = 500;
@@ -432,6 +432,11 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   startEvents(now: number): Promise<EventPosition> {
     return this.#transact((step) => this.#events.start(step.rows, now));
+  }
+
+  async noteEvent(event: TaskEvent): Promise<void> {
+    if (event.at < this.#events.until)
+      await this.#transact(({ events }) => void events.push(event));
   }
 
   async readEvents({ after, limit }: { after: EventPosition; limit: number }) {

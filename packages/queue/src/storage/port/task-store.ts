@@ -420,7 +420,7 @@ export interface Rows {
   writeRows(batch: RowBatch): Promise<RowBatchResult>;
 }
 
-export const rowTables = ['schedule', 'job', 'history', 'totals', 'worker'] as const;
+export const rowTables = ['schedule', 'job', 'history', 'totals', 'worker', 'breaker'] as const;
 export type RowTable = (typeof rowTables)[number];
 
 export interface RowKey {

@@ -37,7 +37,7 @@ import type {
   UpdateTaskChange,
 } from '../port/task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
-import type { EventPage, EventPosition } from '../port/events.js';
+import type { EventPage, EventPosition, TaskEvent } from '../port/events.js';
 import { readAudit, recordAct } from './audit.js';
 import { PostgresEvents } from './events.js';
 import { Batcher } from './batches.js';
@@ -413,6 +413,10 @@ export class PostgresStore extends PostgresFlows implements TaskStore {
 
   startEvents(now: number): Promise<EventPosition> {
     return this.#events.start(now);
+  }
+
+  noteEvent(event: TaskEvent): Promise<void> {
+    return this.#events.add(event);
   }
 
   readEvents(request: { after: EventPosition; limit: number }): Promise<EventPage | 'stale'> {

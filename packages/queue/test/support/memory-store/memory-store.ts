@@ -83,6 +83,7 @@ import {
   type EventDetail,
   type EventPosition,
   settledEvents,
+  type TaskEvent,
   type TaskEventType,
 } from '../../../src/storage/port/events.js';
 import { EventList } from './event-list.js';
@@ -175,6 +176,10 @@ export class MemoryStore extends ListeningStore implements TaskStore {
 
   async startEvents(now: number): Promise<EventPosition> {
     return this.#events.start(now);
+  }
+
+  async noteEvent({ type, at, detail, taskId: id, ...about }: TaskEvent): Promise<void> {
+    this.#note(type, { ...about, id } as TaskRow, at, detail);
   }
 
   async readEvents(request: { after: EventPosition; limit: number }) {
