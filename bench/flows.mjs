@@ -38,6 +38,7 @@ export async function run({ args, root, machine, report, note }) {
   chmodSync(home, 0o755);
   const contestants = [];
   const absent = [];
+  const loads = [];
   const results = new Results();
   try {
     for (const name of values.contestants.split(',')) {
@@ -50,7 +51,8 @@ export async function run({ args, root, machine, report, note }) {
       for (const each of round % 2 === 1 ? contestants : contestants.toReversed()) {
         await measure(each, values, results);
       }
-      note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
+      loads.push(loadavg()[0].toFixed(1));
+      note(`round ${round} of ${values.rounds}: load average ${loads.at(-1)}`);
     }
     for (const each of contestants) await crash(each, Number(values.outage) * 1_000, results, note);
   } finally {
@@ -75,7 +77,7 @@ export async function run({ args, root, machine, report, note }) {
   const verdicts = judge(results);
   report('Targets', verdicts);
   if (!values.publish) return;
-  const text = describe({ args, machine, values, absent, rows, verdicts });
+  const text = describe({ args, machine, values, absent, loads, rows, verdicts });
   writeFileSync(join(root, 'bench', 'results', 'flows.md'), text);
   note('Written to bench/results/flows.md');
 }
@@ -123,13 +125,14 @@ function judge(results) {
   ];
 }
 
-function describe({ args, machine, values, absent, rows, verdicts }) {
+function describe({ args, machine, values, absent, loads, rows, verdicts }) {
   const versions = ['@dbos-inc/dbos-sdk', '@restatedev/restate-server', 'bullmq'].map(
     (name) => `${name} ${versionOf(name) ?? '(absent)'}`,
   );
   const lines = [
     ...heading({ title: 'Flows beside their peers', name: 'flows', args, machine }),
     `- Against: ${versions.join(', ')}`,
+    `- Load average after each round: ${loads.join(', ')}`,
     ...absent.map((line) => `- Without ${line}`),
     '',
     'Durable for all: Redis with appendfsync always, PostgreSQL and Restate with their defaults.',
