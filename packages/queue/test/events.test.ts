@@ -91,12 +91,15 @@ class Stream {
   }
 }
 
+let database = '';
+const openDatabase = () =>
+  openPostgresStore(database, { clock: systemClock, random: systemRandom, log: silentLog });
 const openStore = async (kind: string) => {
   if (kind === 'embedded') return newEmbeddedStore(afterAll);
   const postgres = await startPostgres();
   afterAll(() => postgres.remove());
-  const world = { clock: systemClock, random: systemRandom, log: silentLog };
-  return openPostgresStore(await postgres.database('events'), world);
+  database = await postgres.database('events');
+  return openDatabase();
 };
 
 describe.each(['embedded', 'postgres'])('events on the %s store', (kind) => {
@@ -129,6 +132,38 @@ describe.each(['embedded', 'postgres'])('events on the %s store', (kind) => {
   };
   const settle = ({ id, lease_token }: any, item: object, queue = 'mail') =>
     post(`/v1/queues/${queue}/tasks:settle`, { items: [{ id, lease_token, ...item }] });
+
+  test('breaker: its opening and closing are events, and any server shows its state', async () => {
+    const breaker = { min_requests: 5, window_ms: 600_000, open_ms: 1_000 };
+    const config = { callback: { protocol: 'pull' }, circuit_breaker: breaker };
+    await makeQueue(server, 'mail.breaks', config);
+    const other =
+      kind === 'embedded'
+        ? server
+        : await startTestServer({ store: await openDatabase(), createDelivery });
+    const shown = async () => {
+      const path = '/v1/queues/mail.breaks/stats';
+      const { breakers } = (await other.as('root', { path })).body as any;
+      return breakers.map(({ handler_ref, state }: any) => `${handler_ref} ${state}`);
+    };
+    const stream = await Stream.open(server.url, '?queue=mail.breaks&types=breaker');
+    for (let i = 0; i < 8; i++) await submit('mail.breaks', { handler_ref: 'bad' });
+    for (let i = 0; i < 5; i++) {
+      await settle(await claim('mail.breaks'), { outcome: 'fail' }, 'mail.breaks');
+    }
+    const [opened] = await stream.until('breaker');
+    expect(opened).toMatchObject({ state: 'open', handler_ref: 'bad', queue: 'mail.breaks' });
+    expect([opened!['task_id'].length, typeof opened!['next_probe_at']]).toEqual([26, 'string']);
+    await expect.poll(shown, { timeout: 20_000 }).toEqual([expect.stringMatching('bad .*open')]);
+    for (let i = 0; i < 3; i++) {
+      await settle(await claim('mail.breaks'), { outcome: 'complete' }, 'mail.breaks');
+    }
+    const [, closed] = await stream.until('breaker', 'breaker');
+    expect(closed).toMatchObject({ state: 'closed', next_probe_at: null });
+    const none = kind === 'embedded' ? ['bad closed'] : [];
+    await expect.poll(shown, { timeout: 20_000 }).toEqual(none);
+    expect(server.differences).toEqual([]);
+  });
 
   test('a stream has what happens from now on, and goes on where it ended', async () => {
     await submit();

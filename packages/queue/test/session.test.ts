@@ -10,6 +10,8 @@ import {
   sessionPath,
   TaskCancelled,
   type ConnectOptions,
+  type Step,
+  type TaskTypes,
 } from '@millrace/worker';
 import { expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../src/delivery/index.js';
@@ -60,10 +62,12 @@ async function wayTo(url: string) {
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut };
 }
 
-test('session: submits, claims and settles without a request each', async () => {
+test('session: submits, claims, settles and records steps without a request each', async () => {
   const server = await serve();
   const queue = use({ url: server.url });
-  queue.createWorker({ queue: 'mail' }, { a: ({ payload }) => payload });
+  const a = ({ payload, step }: { payload: unknown; step: Step<TaskTypes> }) =>
+    step.run('echo', () => payload);
+  queue.createWorker({ queue: 'mail' }, { a });
   const many = Array.from({ length: 50 }, (_, i) =>
     queue.submitAndWait('mail', 'a', { i, text: 'ü' }),
   );
@@ -71,7 +75,8 @@ test('session: submits, claims and settles without a request each', async () => 
   expect(results.map(({ result }) => (result as { i: number }).i)).toEqual(
     Array.from({ length: 50 }, (_, i) => i),
   );
-  for (const operation of ['submitTask', 'submitBatch', 'claimTasks', 'settleTasks']) {
+  const quiet = ['submitTask', 'submitBatch', 'claimTasks', 'settleTasks', 'recordSteps'];
+  for (const operation of quiet) {
     expect([operation, await server.requests(operation)]).toEqual([operation, 0]);
   }
   expect(await server.requests('getTask')).toBeGreaterThan(0);
@@ -130,6 +135,24 @@ test.each([
   await expect.poll(() => worker.running, soon).toBe(1);
   await queue.cancel(id);
   await expect.poll(() => reason, soon).toBeInstanceOf(TaskCancelled);
+});
+
+test('session: a refused step is the error that REST has', async () => {
+  const server = await serve();
+  const queue = use({ url: server.url });
+  const errors: unknown[] = [];
+  queue.createWorker(
+    { queue: 'mail' },
+    {
+      a: async ({ step }) => {
+        await step.run('large', () => 'x'.repeat(300_000)).catch((error) => errors.push(error));
+        return step.run('small', () => 'done');
+      },
+    },
+  );
+  const { result } = await queue.submitAndWait('mail', 'a', 1);
+  expect(result).toBe('done');
+  expect(errors).toMatchObject([{ name: 'PermanentError', cause: { code: 'STEP_TOO_LARGE' } }]);
 });
 
 test('session: uses the next of several servers when one is away', async () => {

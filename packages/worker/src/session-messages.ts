@@ -18,6 +18,7 @@ export interface SessionRequest {
     lease_token: string;
     body: QueueSchema<'ExtendTaskRequest'>;
   }[];
+  record?: { call: number; id: string; body: QueueSchema<'RecordStepsRequest'> }[];
 }
 
 /** As the REST API has it, with the time to wait in place of a header. */

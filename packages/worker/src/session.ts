@@ -140,7 +140,6 @@ export interface SessionOptions {
 
 /** Submits, claims and settles over a session; falls back to REST where there is none. */
 export class SessionTransport implements QueueTransport {
-  readonly call: QueueTransport['call'];
   readonly events: QueueTransport['events'];
   readonly #stopped = new Set<(id: string, how: 'cancelled' | 'lost') => void>();
   readonly #reconnected = new Set<() => void>();
@@ -152,7 +151,6 @@ export class SessionTransport implements QueueTransport {
   #isClosed = false;
 
   constructor(private readonly options: SessionOptions) {
-    this.call = options.rest.call;
     this.events = options.rest.events;
   }
 
@@ -223,6 +221,16 @@ export class SessionTransport implements QueueTransport {
     });
     return Promise.all(settled);
   }
+
+  readonly call = (async (operation: string, request: object) => {
+    const session = operation === 'recordSteps' ? await this.#open() : undefined;
+    if (!session) return this.options.rest.call(operation as never, request as never);
+    const { path, body } = request as { path: { id: string }; body: never };
+    return session.request(
+      (content, call) => void (content.record ??= []).push({ call, id: path.id, body }),
+      (answer) => answer,
+    );
+  }) as QueueTransport['call'];
 
   async extend(...[id, leaseToken, body]: Parameters<QueueTransport['extend']>) {
     const session = await this.#open();

@@ -2505,11 +2505,19 @@ export interface components {
     /**
      * @description What happened: `submitted` (stored), `started` (an attempt), `progress` (reported by its
      *     handler), `succeeded`, `failed` (an attempt, also the last), `dead` (no further attempt),
-     *     `cancelled`.
+     *     `cancelled`; or `breaker` (the end of the task opened or closed the circuit breaker of its
+     *     handler).
      * @enum {string}
      */
     TaskEventType:
-      'submitted' | 'started' | 'progress' | 'succeeded' | 'failed' | 'dead' | 'cancelled';
+      | 'submitted'
+      | 'started'
+      | 'progress'
+      | 'succeeded'
+      | 'failed'
+      | 'dead'
+      | 'cancelled'
+      | 'breaker';
     /** @description Something that happened to a task. */
     TaskEvent: {
       /** @description Resume after this event with it. */
@@ -2535,6 +2543,13 @@ export interface components {
       dead_reason?: string;
       /** @description Of `progress`: how far the work is. */
       progress?: components['schemas']['Progress'];
+      /**
+       * @description Of `breaker`: its state.
+       * @enum {string}
+       */
+      state?: 'closed' | 'open' | 'half_open';
+      /** @description Of `breaker`: when tasks are tried again; null if it is closed. */
+      next_probe_at?: components['schemas']['NullableTimestamp'];
     };
     /**
      * @description `paused`: nothing is started. `no_worker`: a task of a pull queue has been due for more than
@@ -2542,7 +2557,7 @@ export interface components {
      * @enum {string}
      */
     QueueState: 'running' | 'paused' | 'no_worker';
-    /** @description The circuit breaker of one handler, as this server sees it. */
+    /** @description The circuit breaker of one handler, the worst that any server sees. */
     HandlerBreaker: {
       /** @description The handler. */
       handler_ref: components['schemas']['HandlerRef'];

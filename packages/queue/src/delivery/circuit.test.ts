@@ -98,7 +98,7 @@ test('circuit breaker: a failing handler delays no other, and each gets its own 
   expect((await task(ids[0]!)).status).toBe('SUCCEEDED');
   const queue = (await store.getQueue('mail'))!;
   expect(await delivery.waitingFor(await task(ids[1]!), queue)).toBe('circuit_open');
-  const { handlers } = delivery.breakersOf('mail');
+  const { handlers } = await delivery.breakersOf('mail');
   expect(handlers.map(({ handler, phase }) => `${handler} ${phase}`).toSorted()).toEqual([
     'bad open',
     'ok closed',

@@ -19,6 +19,7 @@ import {
   hasGroupLimit,
   newLeaseToken,
   QueueState,
+  type QueueStateTools,
   type StoreHealth,
 } from './queue-state.js';
 import { type CallbackOptions, type CallbackResult, handOver, sendCallback } from './callback.js';
@@ -41,6 +42,7 @@ export interface CoordinatorOptions extends CallbackOptions {
   isAllowed: (url: string) => boolean;
   /** Tasks that this server runs at the same time, over all queues. */
   maxRunning: number;
+  breakerChanged: QueueStateTools['breakerChanged'];
 }
 
 /** Calls from the coordinator to the maintenance loop. */
@@ -342,7 +344,7 @@ export class Coordinator {
     const { outcome, wasSent, stored, suspension } = result;
     const { clock, random } = this.options;
     entry.state.series.delivery(outcome.kind).inc();
-    entry.state.callEnded(entry.task.handlerRef, entry.breakerMark, outcome.health);
+    entry.state.callEnded(entry.task, entry.breakerMark, outcome.health);
     if (outcome.kind === 'async') return void this.#handOver(entry);
     const now = clock.now();
     const settlement = settlementOf(entry, {

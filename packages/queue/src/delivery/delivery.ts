@@ -5,12 +5,12 @@ import type { World } from '@millrace/kit/world';
 import type { BreakerPhase } from '../core/pacing.js';
 import type { Queue, SecretLookup } from '../core/queue.js';
 import type { Task } from '../core/task.js';
-import type { TaskStore } from '../storage/port/task-store.js';
+import { removalOf, type Row, type TaskStore } from '../storage/port/task-store.js';
 import type { TaskObserver } from '../background/index.js';
 import { Coordinator } from './coordinator.js';
 import { credentialsFor } from './callback-request.js';
 import { deliveryMetrics } from './delivery-metrics.js';
-import { type Emit, StoreHealth } from './queue-state.js';
+import { type BreakerChange, type Emit, StoreHealth } from './queue-state.js';
 import type { GrpcHandlers } from './grpc-handlers.js';
 import {
   HandlerReports,
@@ -49,6 +49,12 @@ export interface HandlerBreaker {
   nextProbeAt: number | null;
 }
 
+/** The worst is the last. */
+const phases: readonly BreakerPhase[] = ['closed', 'half_open', 'open'];
+/** How often the breakers of other servers are read, at most. */
+const sharedBreakersMs = 1_000;
+/** A server that is gone does not close its breakers. */
+const breakerMemoryMs = 600_000;
 /** A task may wait this long for a worker that is about to claim. */
 const overdueMs = 1_000;
 const workerGoneMs = 60_000;
@@ -60,6 +66,8 @@ const handBackMs = 5_000;
 
 /** Sends due tasks to their handlers and settles them by the answers. */
 export class Delivery {
+  #sharedBreakers: readonly Row[] = [];
+  #breakersReadAt = -Infinity;
   readonly #coordinator: Coordinator;
   readonly #maintenance: Maintenance;
   readonly #retention: Retention;
@@ -102,7 +110,8 @@ export class Delivery {
       leases: pulledLeases,
       leaseTaken: (leaseMs) => this.#maintenance.leaseTaken(leaseMs),
     });
-    const parts = { ...options, metrics, health, maxRunning, pullServer };
+    const breakerChanged = (change: BreakerChange) => void this.#noteBreaker(change);
+    const parts = { ...options, metrics, health, maxRunning, pullServer, breakerChanged };
     this.#coordinator = new Coordinator(parts, this.#maintenance);
     const { inFlight } = this.#coordinator;
     this.#reports = new HandlerReports({
@@ -153,8 +162,54 @@ export class Delivery {
     this.#coordinator.handle({ kind: 'cancelled', queue, count });
   }
 
-  /** The circuit breakers of the queue on this server; `phase` is the worst. */
-  breakersOf(queue: string): { phase: BreakerPhase; handlers: HandlerBreaker[] } {
+  /** The circuit breakers of the queue on all servers, the worst of each handler and of all. */
+  async breakersOf(queue: string): Promise<{ phase: BreakerPhase; handlers: HandlerBreaker[] }> {
+    const { store, clock, nodeId } = this.options;
+    const own = this.#ownBreakers(queue);
+    if (!store.capabilities.isShared) return own;
+    const now = clock.now();
+    if (now - this.#breakersReadAt > sharedBreakersMs) {
+      this.#breakersReadAt = now;
+      this.#sharedBreakers = await store.listRows({ table: 'breaker' });
+    }
+    const worst = new Map(own.handlers.map((each) => [each.handler, each]));
+    for (const row of this.#sharedBreakers) {
+      const { at, ...other } = row.value as HandlerBreaker & { at: number };
+      const isOld = Math.max(at, other.nextProbeAt ?? 0) < now - breakerMemoryMs;
+      if (row.queue !== queue || row.key.startsWith(`${nodeId} `) || isOld) continue;
+      const known = worst.get(other.handler)?.phase ?? 'closed';
+      if (phases.indexOf(other.phase) > phases.indexOf(known)) worst.set(other.handler, other);
+    }
+    const handlers = [...worst.values()];
+    const rank = Math.max(0, ...handlers.map(({ phase }) => phases.indexOf(phase)));
+    return { phase: phases[rank]!, handlers };
+  }
+
+  /** Records the event, and stores the state where other servers show it. */
+  async #noteBreaker({ queue, handler, phase, taskId }: BreakerChange): Promise<void> {
+    const { store, clock, nodeId, log } = this.options;
+    // The breaker calls while it changes.
+    await Promise.resolve();
+    const now = clock.now();
+    const found = this.#ownBreakers(queue).handlers.find((each) => each.handler === handler);
+    const nextProbeAt = found?.nextProbeAt ?? null;
+    const event = { at: now, queue, taskId, handlerRef: handler, attempt: 0 } as const;
+    const row = { table: 'breaker', queue, key: `${nodeId} ${handler}` } as const;
+    const value = { handler, phase, nextProbeAt, at: now };
+    try {
+      const detail = { breaker: { state: phase, nextProbeAt } };
+      await store.noteEvent({ ...event, type: 'breaker', detail });
+      if (!store.capabilities.isShared) return;
+      const isClosed = phase === 'closed';
+      await store.writeRows(
+        isClosed ? { removals: [removalOf(row)], now } : { puts: [{ ...row, value }], now },
+      );
+    } catch (error) {
+      log.warn({ err: error, queue, handler_ref: handler }, 'failed to note a circuit breaker');
+    }
+  }
+
+  #ownBreakers(queue: string): { phase: BreakerPhase; handlers: HandlerBreaker[] } {
     const { clock } = this.options;
     const breakers = this.#coordinator.queues.get(queue)?.breakers;
     const wallTime = clock.now() - clock.monotonic();

@@ -221,7 +221,7 @@ export class PulledLeases {
   #drop(token: string, health: TargetHealth): void {
     const found = this.#leases.get(token)!;
     this.#leases.delete(token);
-    found.state.callEnded(found.task.handlerRef, found.breakerMark, health);
+    found.state.callEnded(found.task, found.breakerMark, health);
   }
 
   /**

@@ -151,7 +151,7 @@ test('claim: an open circuit breaker hands out nothing', async () => {
   for (const { id, lease } of got.tasks!) {
     await scene.world.complete(scene.delivery.fail(id, lease.token, { message: 'down' }));
   }
-  expect(scene.delivery.breakersOf('mail')).toMatchObject({
+  expect(await scene.delivery.breakersOf('mail')).toMatchObject({
     phase: 'open',
     handlers: [{ phase: 'open', nextProbeAt: scene.world.clock.now() + 5_000 }],
   });

@@ -22,6 +22,15 @@ export interface QueueStateTools {
   clock: Clock;
   log: Log;
   metrics: DeliveryMetrics;
+  /** The end of a task changed the circuit breaker of its handler. */
+  breakerChanged: (change: BreakerChange) => void;
+}
+
+export interface BreakerChange {
+  queue: string;
+  handler: string;
+  phase: BreakerPhase;
+  taskId: string;
 }
 
 /** Shortest wait for capacity that other servers use up. */
@@ -59,6 +68,7 @@ export class QueueState {
   /** Recent starts on this server, if the queue has a `dispatch_per_second`. */
   #starts: Starts = [];
   #holdReason: string | undefined;
+  #endedTask: string | undefined;
   /** Claims of workers, if this is a pull queue. */
   readonly waiting = new WaitingClaims();
   readonly alarm: Alarm;
@@ -140,9 +150,16 @@ export class QueueState {
     return this.breakers?.isBlocked(handler, this.tools.clock.monotonic()) ?? false;
   }
 
-  callEnded(handler: string, mark: number, health: TargetHealth): void {
+  callEnded(
+    { id, handlerRef: handler }: { id: string; handlerRef: string },
+    mark: number,
+    health: TargetHealth,
+  ): void {
     const now = this.tools.clock.monotonic();
-    if (!this.breakers?.end(handler, mark, health, now)) return;
+    this.#endedTask = id;
+    const hasClosed = this.breakers?.end(handler, mark, health, now);
+    this.#endedTask = undefined;
+    if (!hasClosed) return;
     // Tasks of this handler were left out of the last claims.
     this.mayHaveWork = true;
     this.waiting.wake(new Set([handler]));
@@ -222,6 +239,9 @@ export class QueueState {
     const fields = { queue: this.name, handler_ref: handler, from, to };
     if (to === 'open') log.warn(fields, 'circuit breaker opened');
     else log.info(fields, `circuit breaker ${to.replace('_', ' ')}`);
+    if (this.#endedTask === undefined) return;
+    const change = { queue: this.name, handler, phase: to, taskId: this.#endedTask };
+    this.tools.breakerChanged(change);
   }
 }
 

@@ -138,7 +138,7 @@ function cursorOf([first, second]: EventPosition): string {
 
 function toWire(event: TaskEvent, position: EventPosition): WireEvent {
   const { type, at, queue, taskId, handlerRef, attempt, detail } = event;
-  const { error, nextAttemptAt, deadReason, progress } = detail;
+  const { error, nextAttemptAt, deadReason, progress, breaker } = detail;
   return {
     cursor: cursorOf(position),
     type,
@@ -150,6 +150,7 @@ function toWire(event: TaskEvent, position: EventPosition): WireEvent {
     ...(error && { error_type: error.errorType, message: error.message }),
     ...(type === 'failed' && { next_attempt_at: timeOrNull(nextAttemptAt ?? null) }),
     ...(deadReason && { dead_reason: deadReason }),
+    ...(breaker && { state: breaker.state, next_probe_at: timeOrNull(breaker.nextProbeAt) }),
     ...(progress && { progress: { ...progress, at: timeText(progress.at) } }),
   };
 }

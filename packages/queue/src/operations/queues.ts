@@ -291,7 +291,7 @@ export async function listQueues(
         paused,
         ...(await queueStats(context, queue)),
         callback_url: config.callback.url ?? null,
-        breaker: delivery.breakersOf(name).phase,
+        breaker: (await delivery.breakersOf(name)).phase,
         version,
         updated_at: timeText(updatedAt),
       },

@@ -2,10 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { flowWaitOf, type FlowWait, type StoredStep } from '../core/flow.js';
 import type { Task } from '../core/task.js';
-import {
-  recordSteps as recordInStore,
-  sendSignal as sendInStore,
-} from '../storage/port/flow-run.js';
+import { sendSignal as sendInStore } from '../storage/port/flow-run.js';
 import { readRuns } from '../storage/port/flow-runs.js';
 import { timeOrNull, timeText, toRun, toSignal, toStep } from './base/bodies.js';
 import {
@@ -40,7 +37,7 @@ export async function recordSteps(
   const maxSteps = maxStepsOf(queue);
   const now = clock.now();
   const records = { id, token: request.lease_token, now, steps, maxSteps };
-  const result = await store.runFlow(() => recordInStore(records), now);
+  const result = await store.recordSteps(records);
   switch (result.kind) {
     case 'not_found':
       throw taskNotFound(given);

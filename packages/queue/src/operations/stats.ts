@@ -64,7 +64,7 @@ export async function queueStats({ store, clock, delivery }: QueueContext, queue
   const counts = await store.counts(queue.name, clock.now());
   const { oldestDueAt } = counts;
   const hasNoWorker = !queue.paused && (await delivery.hasNoWorker(queue, oldestDueAt));
-  const { handlers } = delivery.breakersOf(queue.name);
+  const { handlers } = await delivery.breakersOf(queue.name);
   return {
     ...toStats(counts, clock.now()),
     state: queue.paused ? 'paused' : hasNoWorker ? 'no_worker' : 'running',

@@ -13,6 +13,7 @@ import { type Principal, type QueueContext, requireGrant } from '../operations/b
 import type { Load } from '../operations/base/limits.js';
 import { fail } from '../operations/base/refusal.js';
 import { claimTasks, type ClaimResult } from '../operations/claim-tasks.js';
+import { recordSteps } from '../operations/runs.js';
 import { extendTask, settleTasks } from '../operations/settle.js';
 import { maxItems as maxSubmits, submitBatch } from '../operations/submit.js';
 import { StorageUnavailable } from '../storage/port/task-store.js';
@@ -150,6 +151,11 @@ class ServedSession {
       this.#run(submits, () => this.#submit(caller, queue, submits, payloads));
     }
     for (const claim of content.claim ?? []) this.#run([claim], () => this.#claim(caller, claim));
+    for (const { call, ...record } of content.record ?? []) {
+      this.#run([{ call }], async () => {
+        this.#answer({ call, body: await recordSteps(this.context, caller, record) });
+      });
+    }
     for (const extend of content.extend ?? []) {
       this.#run([extend], () => this.#extend(caller, extend));
     }
@@ -308,11 +314,12 @@ class ServedSession {
 function readMessage(bytes: Buffer) {
   try {
     const message = decodeMessage<SessionRequest>(bytes);
-    const { submit, settle, claim, extend, drop } = message.content;
+    const { submit, settle, claim, extend, record, drop } = message.content;
     requireEntries(submit, { call: 'number', queue: 'string' });
     requireEntries(settle, { call: 'number', queue: 'string', item: 'object' });
     requireEntries(claim, { call: 'number', queue: 'string' });
     requireEntries(extend, { call: 'number', id: 'string', lease_token: 'string' });
+    requireEntries(record, { call: 'number', id: 'string', body: 'object' });
     if (drop !== undefined && !Array.isArray(drop)) throw new TypeError('drop is no list');
     return message;
   } catch (error) {

@@ -54,7 +54,7 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
     queueChanged: () => undefined,
     queueDeleted: () => undefined,
     waitingClaims: () => 0,
-    breakersOf: () => ({ phase: 'closed', handlers: [] }),
+    breakersOf: () => Promise.resolve({ phase: 'closed', handlers: [] }),
     hasNoWorker: () => Promise.resolve(false),
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
     claim: () => Promise.resolve([]),

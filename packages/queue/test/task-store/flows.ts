@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { maxSuspensions, never, type Suspension, type TaskFlow } from '../../src/core/flow.js';
 import type { WholeTask } from '../../src/core/task.js';
 import { FlowRefused, insertFlow } from '../../src/storage/port/flow-graph.js';
-import { recordSteps, sendSignal } from '../../src/storage/port/flow-run.js';
+import { sendSignal } from '../../src/storage/port/flow-run.js';
 import { readRuns } from '../../src/storage/port/flow-runs.js';
 import { type Fixture, noon, settlementOf } from './fixture.js';
 
@@ -34,7 +34,7 @@ export function flowTests(fixture: Fixture): void {
       steps: [{ name, result: '1', consumes: [], ...over }],
       maxSteps: 3,
     };
-    return fixture.store.runFlow(() => recordSteps(request), noon + 50);
+    return fixture.store.recordSteps(request);
   };
   const runOf = async (id: string) => {
     const task = await fixture.task(id);
@@ -65,6 +65,40 @@ export function flowTests(fixture: Fixture): void {
       const { dependencies } = await runOf(c);
       expect(dependencies.map(({ status }) => status)).toEqual(['SUCCEEDED', 'SUCCEEDED']);
       expect(new Set(dependencies.map(({ result }) => result))).toEqual(new Set(['7', null]));
+    });
+
+    test('steps: requests at the same time are recorded as if one came after the other', async () => {
+      await fixture.queue();
+      await fixture.submit();
+      await fixture.submit();
+      const [one, two] = await fixture.claim();
+      const lost = { ...one!, lease: { ...one!.lease!, token: 'other' } };
+      const results = await Promise.all([
+        step(one!, 'a', { result: '1' }),
+        step(one!, 'a', { result: '2' }),
+        step(two!, 'a', { result: '3' }),
+        step(lost, 'b'),
+        step(one!, 'b'),
+        step(one!, 'c'),
+        step(one!, 'too many'),
+        step(two!, 'b'),
+      ]);
+      expect(results.map((result) => result.kind)).toEqual([
+        'done',
+        'done',
+        'done',
+        'lease_lost',
+        'done',
+        'done',
+        'too_many',
+        'done',
+      ]);
+      expect(results[1]).toMatchObject({ steps: [{ isRecorded: false, step: { result: '1' } }] });
+      await fixture.reopen();
+      const names = async (id: string) => (await runOf(id)).steps.map(({ name }) => name);
+      expect(await names(one!.id)).toEqual(['a', 'b', 'c']);
+      expect(await names(two!.id)).toEqual(['a', 'b']);
+      expect((await flowOf(one!.id))!.steps).toMatchObject({ count: 3 });
     });
 
     test('dependencies: a failure kills a long chain in one pass', async () => {

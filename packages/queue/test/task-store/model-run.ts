@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
 import type { TaskFilter } from '../../src/storage/port/task-list.js';
-import { recordSteps, sendSignal } from '../../src/storage/port/flow-run.js';
+import { sendSignal } from '../../src/storage/port/flow-run.js';
 import { readRuns } from '../../src/storage/port/flow-runs.js';
 import type { NewTask, Settlement, TaskStore } from '../../src/storage/port/task-store.js';
 import { noon, settlementOf, someAttempt, someConfig } from './fixture.js';
@@ -131,9 +131,7 @@ export class ModelRun {
         if (!claim) return;
         const steps = [{ name: `step-${b % 3}`, result: String(c), consumes: [`s${d % 4}`] }];
         const record = { id: claim.id, token: claim.lease!.token, now: this.#now, steps };
-        await this.#both((store) =>
-          store.runFlow(() => recordSteps({ ...record, maxSteps: 2 }), this.#now),
-        );
+        await this.#both((store) => store.recordSteps({ ...record, maxSteps: 2 }));
         return;
       }
       case 'signal': {

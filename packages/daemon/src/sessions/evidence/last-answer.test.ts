@@ -32,6 +32,15 @@ test('last answer: the last message of codex', () => {
   ];
   expect(codexAnswer(lines)).toBe('two');
   expect(codexAnswer([{ type: 'session_meta' }])).toBeUndefined();
+  // Since 0.166 it writes no such event.
+  const content = [{ type: 'output_text', text: 'three' }];
+  const message = {
+    type: 'response_item',
+    payload: { type: 'message', role: 'assistant', content },
+  };
+  const end = event({ type: 'task_complete', last_agent_message: 'four' });
+  expect(codexAnswer([message])).toBe('three');
+  expect(codexAnswer([message, end, event({ type: 'token_count' })])).toBe('four');
 });
 
 test('last answer: the last text of gemini and of qwen, without thoughts and tools', () => {

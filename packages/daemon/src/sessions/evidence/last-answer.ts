@@ -49,10 +49,15 @@ function textsIn(content: unknown): string {
   return texts.filter((text) => text !== '').join('\n');
 }
 
+/** An event of earlier versions; later ones have the end of the turn and the message itself. */
 export function codexAnswer(lines: readonly JsonObject[]): string | undefined {
-  const payloads = lines.map((line) => objectIn(line, 'payload'));
-  const last = payloads.findLast((payload) => textIn(payload, 'type') === 'agent_message');
-  return textIn(last, 'message');
+  const said = lines.flatMap((line) => {
+    const payload = objectIn(line, 'payload');
+    if (payload?.['role'] === 'assistant') return textsIn(payload['content']);
+    if (payload?.['type'] === 'agent_message') return textIn(payload, 'message') ?? [];
+    return textIn(payload, 'last_agent_message') ?? [];
+  });
+  return said.findLast((text) => text.trim() !== '');
 }
 
 export function geminiAnswer(lines: readonly JsonObject[]): string | undefined {

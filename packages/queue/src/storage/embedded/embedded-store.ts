@@ -24,6 +24,8 @@ import {
   type RowRange,
   type Settlement,
   type SettleResult,
+  type StepRecords,
+  type StepResult,
   StorageUnavailable,
   type TaskStore,
 } from '../port/task-store.js';
@@ -78,17 +80,19 @@ import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
 import { hasEndedKeys, holderOf } from './indexes.js';
 import { insertFlow } from '../port/flow-graph.js';
+import { recordSteps } from '../port/flow-run.js';
 import { runNow } from '../port/flow-program.js';
-import type { AnyProgram } from '../port/flow-store.js';
-import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
+import type { AnyProgram, FlowRow, FlowRowQuery, TaskWithResult } from '../port/flow-store.js';
 import { readFlowRows } from './flow-rows.js';
 import { finishFlows, flowIo, settleInFlow } from './flows.js';
 import { EventRecorder } from './events.js';
-import type { EventPosition } from '../port/events.js';
+import type { EventPosition, TaskEvent } from '../port/events.js';
 import { latestTime } from './keys.js';
 
 const deletedPerStep = 500;
 const maxBatchedTasks = 500;
+/** A program may insert a thousand tasks. */
+const maxBatchedPrograms = 64;
 
 interface Insert {
   task: NewTask;
@@ -107,6 +111,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  readonly #flows: Batcher<{ start: () => AnyProgram<unknown>; now: number }, unknown>;
   readonly #events = new EventRecorder();
   /** Resolves when all tasks are in the lists of tasks. */
   #listed: Promise<void> | undefined;
@@ -130,6 +135,11 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       ...shared,
       run: (step, each) =>
         each.suspension || each.steps ? settleInFlow(step, each) : settle(step, each),
+    });
+    this.#flows = new Batcher({
+      transact,
+      maxItems: maxBatchedPrograms,
+      run: (step, { start, now }) => runNow(start(), flowIo(step, now)),
     });
     this.#read((rows) => this.#events.load(rows));
   }
@@ -206,16 +216,12 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
-    return this.#transact((step) => {
-      const io = flowIo(step, now);
-      return runNow(start(), {
-        ...io,
-        insert: (request) => {
-          for (const { queue } of request.tasks) step.woken.queues.add(queue);
-          return io.insert(request);
-        },
-      });
-    });
+    const [result] = await this.#flows.add([{ start, now }]);
+    return result as Result;
+  }
+
+  recordSteps(request: StepRecords): Promise<StepResult> {
+    return this.runFlow(() => recordSteps(request), request.now);
   }
 
   async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
@@ -263,7 +269,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       .then(
         () => {
           this.#workChanged(name);
-          if (this.#read((committed) => reading.task(committed, task.id))) stored(task, result);
+          if (this.#read((committed) => reading.task(committed, task.id, this.#recent)))
+            stored(task, result);
         },
         () => this.#due.forgetAll(),
       );
@@ -271,7 +278,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
-    return this.#read((rows) => reading.task(rows, id));
+    return this.#read((rows) => reading.task(rows, id, this.#recent));
   }
 
   async listTasks(query: TaskListQuery): Promise<TaskPage> {
@@ -427,6 +434,11 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return this.#transact((step) => this.#events.start(step.rows, now));
   }
 
+  async noteEvent(event: TaskEvent): Promise<void> {
+    if (event.at < this.#events.until)
+      await this.#transact(({ events }) => void events.push(event));
+  }
+
   async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
     return this.#read((rows) => this.#events.read(rows, after[0], limit));
   }
@@ -560,9 +572,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 function handlersByQueue(tasks: readonly NewTask[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const { queue, handlerRef } of tasks) {
-    const handlers = found.get(queue);
-    if (handlers) handlers.add(handlerRef);
-    else found.set(queue, new Set([handlerRef]));
+    found.set(queue, (found.get(queue) ?? new Set<string>()).add(handlerRef));
   }
   return found;
 }

@@ -16,11 +16,15 @@ export function flowIo(step: Step, now: number): FlowIo {
     tasks: ({ ids }) =>
       new Map(
         ids.flatMap((id) => {
-          const found = step.find(id);
+          const found = step.find(id, true);
           return found ? [[id, isTombstone(found) ? found : toTask(found.row)] as const] : [];
         }),
       ),
-    insert: ({ tasks }) => tasks.map((task) => insertTask(step, task, now)),
+    insert: ({ tasks }) =>
+      tasks.map((task) => {
+        step.woken.queues.add(task.queue);
+        return insertTask(step, task, now);
+      }),
     settle: ({ settlement }) => settle(step, settlement),
     change: ({ changes }) => {
       for (const change of changes) changeTask(step, change, now);

@@ -103,7 +103,12 @@ interface StoredRow {
 }
 
 /** Part of the key: never change a number. Tables without one hold values alone, see below. */
-const tableNumbers: Partial<Record<RowTable, number>> = { schedule: 1, job: 2, worker: 3 };
+const tableNumbers: Partial<Record<RowTable, number>> = {
+  schedule: 1,
+  job: 2,
+  worker: 3,
+  breaker: 4,
+};
 /** Keys of the history: `queue | step | time | instance`. */
 const history = { prefix: 5, time: 7, instance: 13 };
 

@@ -17,6 +17,7 @@ import {
   timeOf,
 } from './keys.js';
 import { readQueue } from './queue-state.js';
+import type { RecentTasks } from './step.js';
 import { decodeTask, isTombstone, showFull, type StoredTask } from './task-codec.js';
 
 export function oldestPendingAt(rows: RowReader, queue: number): number | null {
@@ -24,8 +25,12 @@ export function oldestPendingAt(rows: RowReader, queue: number): number | null {
   return first ? lastTimeOf(first) : null;
 }
 
-export function task(rows: RowReader, id: string): FullTask | Tombstone | undefined {
-  const found = find(rows, id);
+export function task(
+  rows: RowReader,
+  id: string,
+  recent: RecentTasks,
+): FullTask | Tombstone | undefined {
+  const found = find(rows, id, recent);
   return found && !isTombstone(found) ? showFull(rows, found) : found;
 }
 
@@ -39,10 +44,14 @@ export function tasksWithResults(rows: RowReader, ids: readonly string[]): TaskW
   });
 }
 
-function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {
+function find(
+  rows: RowReader,
+  id: string,
+  recent?: RecentTasks,
+): StoredTask | Tombstone | undefined {
   const bytes = rows.get(idKey(kinds.task, id));
   if (!bytes) return undefined;
-  const found = decodeTask(id, bytes);
+  const found = recent?.peek(id, bytes) ?? decodeTask(id, bytes);
   if (isTombstone(found)) return found;
   // Its queue may have been deleted; the task will be.
   const deletion = rows.get(queueKey(kinds.deletedQueue, found.queueNumber));

@@ -111,11 +111,12 @@ export class Step {
     return queue;
   }
 
-  /** The task or tombstone with this id. */
-  find(id: string): StoredTask | Tombstone | undefined {
+  /** The task or tombstone with this id. `isRead`: it is not changed. */
+  find(id: string, isRead = false): StoredTask | Tombstone | undefined {
     const bytes = this.rows.get(idKey(kinds.task, id));
     if (!bytes) return undefined;
-    const found = this.recent.take(id, bytes) ?? decodeTask(id, bytes);
+    const recent = isRead ? this.recent.peek(id, bytes) : this.recent.take(id, bytes);
+    const found = recent ?? decodeTask(id, bytes);
     if (isTombstone(found)) return found;
     if (this.queue(found.row.queue)?.stored.number === found.queueNumber) return found;
     // Its queue was deleted, and the task will be.
@@ -428,14 +429,15 @@ export class RecentTasks {
 
   /** Removes and returns the task that was stored as these bytes. */
   take(id: string, bytes: Buffer): StoredTask | undefined {
-    const cached = this.#take(this.#tasks, id) ?? this.#take(this.#older, id);
-    return cached?.bytes.equals(bytes) ? cached.task : undefined;
+    const task = this.peek(id, bytes);
+    if (!this.#tasks.delete(id)) this.#older.delete(id);
+    return task;
   }
 
-  #take(tasks: Map<string, Cached>, id: string): Cached | undefined {
-    const cached = tasks.get(id);
-    if (cached) tasks.delete(id);
-    return cached;
+  /** The task that was stored as these bytes, not to be changed. */
+  peek(id: string, bytes: Buffer): StoredTask | undefined {
+    const cached = this.#tasks.get(id) ?? this.#older.get(id);
+    return cached?.bytes.equals(bytes) ? cached.task : undefined;
   }
 }
 

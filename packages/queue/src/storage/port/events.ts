@@ -1,4 +1,5 @@
 import type { Verdict } from '../../core/outcome.js';
+import type { BreakerPhase } from '../../core/pacing.js';
 import type { DeadReason, LastError, Progress } from '../../core/task.js';
 
 /** In the order of their stored numbers: append only. */
@@ -10,10 +11,11 @@ export const eventTypes = [
   'failed',
   'dead',
   'cancelled',
+  'breaker',
 ] as const;
 export type TaskEventType = (typeof eventTypes)[number];
 
-/** Something that happened to a task. */
+/** Something that happened to a task, or to the circuit breaker of its handler by its end. */
 export interface TaskEvent {
   type: TaskEventType;
   at: number;
@@ -29,6 +31,7 @@ export interface EventDetail {
   nextAttemptAt?: number | null;
   deadReason?: DeadReason;
   progress?: Progress;
+  breaker?: { state: BreakerPhase; nextProbeAt: number | null };
 }
 
 /** What the end of an attempt is recorded as. A failure is an event of its own, also the last. */
@@ -70,6 +73,8 @@ export interface EventLog {
   startEvents(now: number): Promise<EventPosition>;
   /** Events after a position; `stale` if some of them are gone or were never recorded. */
   readEvents(request: { after: EventPosition; limit: number }): Promise<EventPage | 'stale'>;
+  /** Records an event that no change of a task has. Does nothing while nobody reads events. */
+  noteEvent(event: TaskEvent): Promise<void>;
   /** Subscribes to hints that there may be new events. Returns the unsubscribe function. */
   onEvents(listener: () => void): () => void;
 }

@@ -16,7 +16,7 @@ import type { Task, Tombstone } from '../../core/task.js';
 import { isTask, Links, woken } from './flow-graph.js';
 import { perform, type FlowProgram } from './flow-program.js';
 import { type FlowRow } from './flow-store.js';
-import type { NewStep, Settlement, SettleResult } from './task-store.js';
+import type { Settlement, SettleResult, StepRecords, StepResult } from './task-store.js';
 
 /** Records the steps of a settlement, and settles the task if they can be. */
 export function* settleInFlow(settlement: Settlement): FlowProgram<SettleResult> {
@@ -143,54 +143,86 @@ export function* sendSignal(
   return { kind: 'stored', signal };
 }
 
-export interface StepRecords {
-  id: string;
-  token: string;
-  now: number;
-  steps: readonly NewStep[];
-  maxSteps: number;
-  /** Whoever settles the task decides whether its lease is still held. */
-  mayBeLate?: boolean;
-}
-
-export type StepResult =
-  | { kind: 'done'; steps: { step: StoredStep; isRecorded: boolean }[] }
-  | { kind: 'lease_lost' | 'not_found' | 'too_many' | 'too_large' };
-
 /** Records steps under the lease of the task: all or none. The first record of a name wins. */
 export function* recordSteps(request: StepRecords): FlowProgram<StepResult> {
-  const { id, token, now, steps, maxSteps, mayBeLate = false } = request;
-  const task = (yield* perform({ op: 'tasks', ids: [id] })).get(id);
+  const [result] = yield* recordAll([request]);
+  return result!;
+}
+
+/** The same for several requests, as if one came after the other. */
+export function* recordAll(requests: readonly StepRecords[]): FlowProgram<StepResult[]> {
+  const ids = [...new Set(requests.map(({ id }) => id))];
+  const tasks = yield* perform({ op: 'tasks', ids });
+  const keys = [...new Set(requests.flatMap(({ steps }) => steps.map(({ name }) => name)))];
+  const rows = yield* perform({ op: 'rows', kind: 'step', ids, keys });
+  const known = new Map(
+    rows.map(({ id, key, value }) => [id + key, JSON.parse(value) as StoredStep]),
+  );
+  const flows = new Map<string, TaskFlow>();
+  const puts: FlowRow[] = [];
+  const results: StepResult[] = [];
+  for (const request of requests) {
+    const { id } = request;
+    const task = tasks.get(id);
+    const result = newRows(request, task, flows.get(id), known);
+    if ('rows' in result && result.rows.length > 0) {
+      const read = yield* consume(id, result.consumed);
+      const { signals } = result.flow;
+      const left = signals && withoutRead(signals, read.map(signalOf));
+      flows.set(id, { ...result.flow, signals: left });
+      puts.push(...result.rows, ...read);
+    }
+    results.push('rows' in result ? { kind: 'done', steps: result.steps } : result);
+  }
+  if (puts.length === 0) return results;
+  const changes = Array.from(flows, ([id, flow]) => ({ id, flow }));
+  yield* perform({ op: 'change', changes });
+  yield* perform({ op: 'write', puts, removals: [] });
+  return results;
+}
+
+type NewRows = Pick<Extract<StepResult, { kind: 'done' }>, 'steps'> & {
+  rows: FlowRow[];
+  consumed: string[];
+  flow: TaskFlow;
+};
+
+/** What a request stores, which is then known; or why it stores nothing. */
+function newRows(
+  { id, token, now, steps, maxSteps, mayBeLate = false }: StepRecords,
+  task: Task | Tombstone | undefined,
+  changed: TaskFlow | undefined,
+  known: Map<string, StoredStep>,
+): NewRows | Exclude<StepResult, { kind: 'done' }> {
   if (!task || !isTask(task)) return { kind: 'not_found' };
   const isLate = !mayBeLate && (task.lease?.expiresAt ?? 0) <= now;
   if (task.lease?.token !== token || isLate) return { kind: 'lease_lost' };
-  const keys = [...new Set(steps.map(({ name }) => name))];
-  const rows = yield* perform({ op: 'rows', kind: 'step', ids: [id], keys });
-  const known = new Map(rows.map((row) => [row.key, JSON.parse(row.value) as StoredStep]));
-  const flow = task.flow ?? {};
+  const flow = changed ?? task.flow ?? {};
   let { count, bytes } = flow.steps ?? { count: 0, bytes: 0 };
-  const puts: FlowRow[] = [];
+  const rows: FlowRow[] = [];
   const consumed: string[] = [];
+  const fresh = new Map<string, StoredStep>();
   const done = steps.map(({ consumes, ...given }) => {
-    const before = known.get(given.name);
+    const key = id + given.name;
+    const before = known.get(key) ?? fresh.get(key);
     if (before) return { step: before, isRecorded: false };
     const step: StoredStep = { ...given, number: ++count, recordedAt: now };
-    known.set(given.name, step);
+    fresh.set(key, step);
     const value = JSON.stringify(step);
     bytes += Buffer.byteLength(value);
-    puts.push({ id, kind: 'step', key: given.name, value });
+    rows.push({ id, kind: 'step', key: given.name, value });
     consumed.push(...consumes);
     return { step, isRecorded: true };
   });
-  if (puts.length === 0) return { kind: 'done', steps: done };
-  if (count > maxSteps) return { kind: 'too_many' };
-  if (bytes > maxJournalBytes) return { kind: 'too_large' };
-  const read = yield* consume(id, consumed);
-  const signals = flow.signals && withoutRead(flow.signals, read.map(signalOf));
-  const changed = { ...flow, steps: { count, bytes }, suspensions: 0, signals };
-  yield* perform({ op: 'change', changes: [{ id, flow: changed }] });
-  yield* perform({ op: 'write', puts: [...puts, ...read], removals: [] });
-  return { kind: 'done', steps: done };
+  if (rows.length > 0 && count > maxSteps) return { kind: 'too_many' };
+  if (rows.length > 0 && bytes > maxJournalBytes) return { kind: 'too_large' };
+  for (const [key, step] of fresh) known.set(key, step);
+  return {
+    steps: done,
+    rows,
+    consumed,
+    flow: { ...flow, steps: { count, bytes }, suspensions: 0 },
+  };
 }
 
 /** The rows of unread signals, as they are once they are read. */

@@ -77,6 +77,8 @@ export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, E
   claimDue(request: ClaimRequest): Promise<WholeTask[]>;
   /** Settles claims, each if its lease token is still valid; a result for each, in order. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
+  /** Records steps under the lease of their task. */
+  recordSteps(request: StepRecords): Promise<StepResult>;
   /** Moves the expiry of a lease that is still held. The lease of the returned task has the result. */
   extendLease(change: {
     id: string;
@@ -299,6 +301,20 @@ export interface NewStep extends Pick<StoredStep, 'name' | 'result' | 'error' | 
   consumes: readonly string[];
 }
 
+export interface StepRecords {
+  id: string;
+  token: string;
+  now: number;
+  steps: readonly NewStep[];
+  maxSteps: number;
+  /** Whoever settles the task decides whether its lease is still held. */
+  mayBeLate?: boolean;
+}
+
+export type StepResult =
+  | { kind: 'done'; steps: { step: StoredStep; isRecorded: boolean }[] }
+  | { kind: 'lease_lost' | 'not_found' | 'too_many' | 'too_large' };
+
 export type SettleResult =
   | { kind: 'settled'; task: Task }
   /** This claim was settled before, with this kind of verdict. */
@@ -404,7 +420,7 @@ export interface Rows {
   writeRows(batch: RowBatch): Promise<RowBatchResult>;
 }
 
-export const rowTables = ['schedule', 'job', 'history', 'totals', 'worker'] as const;
+export const rowTables = ['schedule', 'job', 'history', 'totals', 'worker', 'breaker'] as const;
 export type RowTable = (typeof rowTables)[number];
 
 export interface RowKey {

@@ -7,6 +7,7 @@ import {
   eventTypes,
   maxEvents,
   renewEventsMs,
+  type TaskEvent,
   type TaskEventType,
 } from '../port/events.js';
 import type { Clock, Timer } from '@millrace/kit/clock';
@@ -68,6 +69,14 @@ const eventPage = statement(
     AND ${isSettled} ORDER BY e.xid, e.no LIMIT $3) e
   JOIN millrace.queues q ON q.no = e.queue_no LEFT JOIN millrace.tasks t ON t.id = e.id
   ORDER BY e.xid, e.no`,
+);
+
+/** $1 time, $2 type, $3 queue, $4 task, $5 attempt, $6 detail. */
+const addEvent = statement(
+  'add_event',
+  `INSERT INTO millrace.events (at, type, queue_no, id, attempt, detail)
+  SELECT $1::bigint, $2::smallint, q.no, $4, $5::integer, $6 FROM millrace.queues q
+  WHERE q.name = $3 AND $1 < (SELECT record_until FROM millrace.event_log)`,
 );
 
 const newestEvent = statement(
@@ -145,6 +154,11 @@ export class PostgresEvents {
       position: [row.xid, row.no] as const,
     }));
     return { events, next: events.at(-1)?.position ?? after };
+  }
+
+  async add({ at, type, queue, taskId, attempt, detail }: TaskEvent): Promise<void> {
+    const values = [at, eventTypes.indexOf(type), queue, taskId, attempt, JSON.stringify(detail)];
+    await this.connections.query(addEvent, values);
   }
 
   /** Calls `notify` when there are new events, also of other servers, while it is wanted. */

@@ -24,6 +24,8 @@ import {
   type RowRange,
   type Settlement,
   type SettleResult,
+  type StepRecords,
+  type StepResult,
   StorageUnavailable,
   type StoreCapabilities,
   type TaskStore,
@@ -35,7 +37,7 @@ import type {
   UpdateTaskChange,
 } from '../port/task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
-import type { EventPage, EventPosition } from '../port/events.js';
+import type { EventPage, EventPosition, TaskEvent } from '../port/events.js';
 import { readAudit, recordAct } from './audit.js';
 import { PostgresEvents } from './events.js';
 import { Batcher } from './batches.js';
@@ -65,7 +67,7 @@ import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer-end.js';
 import { waitKinds } from '../../core/flow.js';
 import { insertFlow } from '../port/flow-graph.js';
-import { settleInFlow } from '../port/flow-run.js';
+import { recordAll, settleInFlow } from '../port/flow-run.js';
 import { runLater } from '../port/flow-program.js';
 import { takeFlowEnds } from './flow.sql.js';
 import { type FlowParts, PostgresFlows } from './flow-store.js';
@@ -104,6 +106,7 @@ export class PostgresStore extends PostgresFlows implements TaskStore {
   readonly #retention: Retention;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  readonly #records: Batcher<StepRecords, StepResult>;
   readonly #queues: Batcher<string, Queue | undefined>;
   readonly #connections: Connections;
   readonly #lists: TaskLists;
@@ -146,6 +149,10 @@ export class PostgresStore extends PostgresFlows implements TaskStore {
     this.#queues = new Batcher({
       ...batching,
       run: (names) => acts.readQueues(connections, names),
+    });
+    this.#records = new Batcher({
+      ...batching,
+      run: (list) => this.runFlow(() => recordAll(list), list[0]!.now),
     });
     this.#settlements = new Batcher({
       ...batching,
@@ -302,6 +309,11 @@ export class PostgresStore extends PostgresFlows implements TaskStore {
     return results;
   }
 
+  async recordSteps(request: StepRecords): Promise<StepResult> {
+    const [result] = await this.#records.add([request]);
+    return result!;
+  }
+
   async #settleOne(settlement: Settlement): Promise<SettleResult> {
     const { suspension, steps, now } = settlement;
     if (!suspension && !steps) return (await this.#settlements.add([settlement]))[0]!;
@@ -401,6 +413,10 @@ export class PostgresStore extends PostgresFlows implements TaskStore {
 
   startEvents(now: number): Promise<EventPosition> {
     return this.#events.start(now);
+  }
+
+  noteEvent(event: TaskEvent): Promise<void> {
+    return this.#events.add(event);
   }
 
   readEvents(request: { after: EventPosition; limit: number }): Promise<EventPage | 'stale'> {

@@ -39,6 +39,8 @@ import {
   type RowBatchResult,
   type RowRange,
   type Settlement,
+  type StepRecords,
+  type StepResult,
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
@@ -66,7 +68,7 @@ import {
   never,
 } from '../../../src/core/flow.js';
 import { insertFlow, tasksEnded, tasksRedriven } from '../../../src/storage/port/flow-graph.js';
-import { settleInFlow } from '../../../src/storage/port/flow-run.js';
+import { recordSteps, settleInFlow } from '../../../src/storage/port/flow-run.js';
 import { type FlowChange, runNow } from '../../../src/storage/port/flow-program.js';
 import type { AnyProgram } from '../../../src/storage/port/flow-store.js';
 import {
@@ -81,6 +83,7 @@ import {
   type EventDetail,
   type EventPosition,
   settledEvents,
+  type TaskEvent,
   type TaskEventType,
 } from '../../../src/storage/port/events.js';
 import { EventList } from './event-list.js';
@@ -173,6 +176,10 @@ export class MemoryStore extends ListeningStore implements TaskStore {
 
   async startEvents(now: number): Promise<EventPosition> {
     return this.#events.start(now);
+  }
+
+  async noteEvent({ type, at, detail, taskId: id, ...about }: TaskEvent): Promise<void> {
+    this.#note(type, { ...about, id } as TaskRow, at, detail);
   }
 
   async readEvents(request: { after: EventPosition; limit: number }) {
@@ -537,6 +544,10 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       row.updatedAt = now;
     }
     this.#notify([row.queue]);
+  }
+
+  recordSteps(request: StepRecords): Promise<StepResult> {
+    return this.runFlow(() => recordSteps(request), request.now);
   }
 
   async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {

@@ -26,7 +26,8 @@ export type OpenRequest = Message<"queue.v1.OpenRequest"> & {
    * `claim`: {call, queue, request (ClaimRequest)}; its `limit` is the credit;
    * `drop`: numbers of claims that need not wait any longer;
    * `settle`: {call, queue, item (SettleItem)};
-   * `extend`: {call, id, lease_token, body (ExtendTaskRequest)}.
+   * `extend`: {call, id, lease_token, body (ExtendTaskRequest)};
+   * `record`: {call, id, body (RecordStepsRequest)}.
    *
    * @generated from field: bytes json = 1;
    */
@@ -79,7 +80,7 @@ export const OpenResponseSchema: GenMessage<OpenResponse> = /*@__PURE__*/
   messageDesc(file_queue_v1_session, 1);
 
 /**
- * Submits, claims, settlements and extensions as messages of one stream.
+ * Submits, claims, settlements, extensions and steps as messages of one stream.
  *
  * @generated from service queue.v1.Session
  */
