@@ -42,6 +42,7 @@ import {
   claimDue,
   type ClaimResult,
   extendLease,
+  handlersByQueue,
   insertTask,
   reorder,
   settle,
@@ -567,14 +568,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     this.#due.forget(queue);
     this.notifyWork(queue);
   }
-}
-
-function handlersByQueue(tasks: readonly NewTask[]): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const { queue, handlerRef } of tasks) {
-    found.set(queue, (found.get(queue) ?? new Set<string>()).add(handlerRef));
-  }
-  return found;
 }
 
 function unavailable(error: unknown): StorageUnavailable {
