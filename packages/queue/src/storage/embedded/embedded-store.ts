@@ -38,14 +38,7 @@ import type {
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
 import { ListeningStore } from '../port/store-parts.js';
 import { Batcher, RecentTasks, Step } from './step.js';
-import {
-  claimDue,
-  type ClaimResult,
-  extendLease,
-  insertTask,
-  reorder,
-  settle,
-} from './transitions.js';
+import { claimDue, type ClaimResult, extendLease, insertTask, settle } from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import {
   delayedCount,
@@ -328,7 +321,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     if (!this.#due.isAssumedDue(queue) && !this.#read(mayBeDue)) return [];
     let result: ClaimResult | undefined;
     while (!(result = await this.#transact((step) => claimDue(step, request)))) {
-      await this.#untilDone((step) => reorder(step, queue, request.fifoGroups));
+      await this.#untilDone((step) => changes.reorder(step, queue, request.fifoGroups));
     }
     const { tasks, isLimited } = result;
     if (isLimited) this.#limited.add(queue);
