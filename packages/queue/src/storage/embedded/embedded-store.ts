@@ -44,7 +44,6 @@ import {
   extendLease,
   handlersByQueue,
   insertTask,
-  reorder,
   settle,
 } from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
@@ -329,7 +328,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     if (!this.#due.isAssumedDue(queue) && !this.#read(mayBeDue)) return [];
     let result: ClaimResult | undefined;
     while (!(result = await this.#transact((step) => claimDue(step, request)))) {
-      await this.#untilDone((step) => reorder(step, queue, request.fifoGroups));
+      await this.#untilDone((step) => changes.reorder(step, queue, request.fifoGroups));
     }
     const { tasks, isLimited } = result;
     if (isLimited) this.#limited.add(queue);
