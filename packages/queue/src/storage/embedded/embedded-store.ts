@@ -37,7 +37,7 @@ import type {
 } from '../port/task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
 import { ListeningStore } from '../port/store-parts.js';
-import { Batcher, RecentTasks, Step } from './step.js';
+import { Batcher, handlersByQueue, RecentTasks, Step } from './step.js';
 import {
   claimDue,
   type ClaimResult,
@@ -567,14 +567,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     this.#due.forget(queue);
     this.notifyWork(queue);
   }
-}
-
-function handlersByQueue(tasks: readonly NewTask[]): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const { queue, handlerRef } of tasks) {
-    found.set(queue, (found.get(queue) ?? new Set<string>()).add(handlerRef));
-  }
-  return found;
 }
 
 function unavailable(error: unknown): StorageUnavailable {
