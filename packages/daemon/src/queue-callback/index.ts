@@ -1,7 +1,7 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import type { Database } from '@millrace/engine';
 import { UsageError } from '@millrace/kit/errors';
-import { schemasOf, type Check, type OpenApiDocument } from '@millrace/kit/http';
+import { schemasOf, type Check } from '@millrace/kit/http';
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
 import { signingKeyOf } from '@millrace/kit/webhooks';
@@ -94,5 +94,5 @@ function progressText({ status, name, backend, id }: Session, machine: string): 
 
 /** Read with the first task, because most daemons never receive one. */
 function spawnCheck(): Check {
-  return schemasOf(openApiDocument('daemon') as unknown as OpenApiDocument).named('SpawnRequest');
+  return schemasOf(openApiDocument('daemon')).named('SpawnRequest');
 }

@@ -136,6 +136,7 @@ export function testSettings(directory: string): QueueSettings {
     metrics_listen: anyPort,
     data: join(directory, 'data'),
     upgrade: true,
+    log_archive_interval: 10_000,
     storage: 'embedded',
     tokens_file: join(directory, 'tokens.yaml'),
     secrets_file: join(directory, 'secrets.yaml'),

@@ -348,7 +348,7 @@ function opencodeEvent(report: JsonObject): AgentEvent {
   }
 }
 
-/** With the status of the provider, by which a limit is told from other errors. */
+/** With the status of the provider, which distinguishes a limit from other errors. */
 export function opencodeError(report: JsonObject): string {
   const error = objectIn(report, 'error');
   const data = objectIn(error, 'data');

@@ -42,6 +42,7 @@ import {
   claimDue,
   type ClaimResult,
   extendLease,
+  handlersByQueue,
   insertTask,
   reorder,
   settle,

@@ -389,3 +389,11 @@ function setFree(step: Step, queue: StepQueue): string | null {
   }
   return rows.length < maxPerStep ? null : '';
 }
+
+export function handlersByQueue(tasks: readonly NewTask[]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { queue, handlerRef } of tasks) {
+    found.set(queue, (found.get(queue) ?? new Set<string>()).add(handlerRef));
+  }
+  return found;
+}
