@@ -37,7 +37,7 @@ import type {
 } from '../port/task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
 import { ListeningStore } from '../port/store-parts.js';
-import { Batcher, handlersByQueue, RecentTasks, Step } from './step.js';
+import { Batcher, RecentTasks, Step } from './step.js';
 import {
   claimDue,
   type ClaimResult,

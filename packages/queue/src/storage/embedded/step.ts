@@ -4,7 +4,7 @@ import { type EndStatus, never } from '../../core/flow.js';
 import type { Attempt, Tombstone, WholeTask } from '../../core/task.js';
 import { removeFlowRows } from './flow-rows.js';
 import { claimRow, maxStoredAttempts, toTombstone } from '../port/store-parts.js';
-import { type ClaimRequest, type NewTask, StorageUnavailable } from '../port/task-store.js';
+import { type ClaimRequest, StorageUnavailable } from '../port/task-store.js';
 import {
   attemptsApart,
   decodeTask,
@@ -446,14 +446,6 @@ export type Transact = <Result>(run: (step: Step) => Result) => Promise<Result>;
 
 /** The handlers that get work, by queue. */
 export type Work = ReadonlyMap<string, ReadonlySet<string>>;
-
-export function handlersByQueue(tasks: readonly NewTask[]): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const { queue, handlerRef } of tasks) {
-    found.set(queue, (found.get(queue) ?? new Set<string>()).add(handlerRef));
-  }
-  return found;
-}
 
 interface Batch<Item, Result> {
   calls: (readonly Item[])[];
