@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DaemonServer } from './daemon-server.js';
@@ -57,4 +57,19 @@ test('backup: a full one and increments in a directory, restored to the end or a
   expect((await server.ctl(damaged)).code).toBe(1);
   const none = await server.ctl(['daemon', 'restore', join(server.home, 'no'), '--data', other]);
   expect([none.code, none.err]).toEqual([1, expect.stringContaining('There is no directory')]);
+});
+
+test('restore: full backups of a build before increments, by their old names', async () => {
+  const old = join(server.home, 'old');
+  mkdirSync(old);
+  const copies = [];
+  for (const number of [1, 2]) {
+    const made = await server.json(['daemon', 'backup', join(server.home, `copy-${number}`)]);
+    copyFileSync(made.file, join(old, `daemon-${String(number).padStart(12, '0')}.backup`));
+    copies.push(made);
+  }
+  const restore = (name: string, ...to: string[]) =>
+    server.json(['daemon', 'restore', old, '--data', join(server.home, name), ...to]);
+  expect((await restore('old-end')).seq).toBe(copies[1].seq);
+  expect((await restore('old-early', '--to', copies[0].created_at)).seq).toBe(copies[0].seq);
 });

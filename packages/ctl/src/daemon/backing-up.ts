@@ -9,6 +9,7 @@ import {
   showBackup,
   type Base,
 } from '../db/service-backup.js';
+import { targetOf } from '../db/restoring.js';
 import { daemonApi, type DaemonFlags } from './api.js';
 import { locate } from './locate.js';
 
@@ -51,7 +52,9 @@ export async function restoreDaemon(
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     throw new Refusal('NOT_FOUND', `There is no directory ${directory}.`, { cause: error });
   });
-  if (!names.some((name) => name.startsWith('base-'))) {
+  const hasBase = names.some((name) => name.startsWith('base-'));
+  const earlier = hasBase ? undefined : await earlierBackup(directory, names, targetOf(flags.to));
+  if (!hasBase && earlier === undefined) {
     throw new Refusal('NOT_FOUND', `${directory} has no backup. Take one with: ctl daemon backup`);
   }
   const parts = {
@@ -59,5 +62,23 @@ export async function restoreDaemon(
     name: 'the daemon',
     command: 'ctl daemon serve --data-dir',
   };
-  await restoreService([directory], flags, parts, tools);
+  // A full backup is restored as a whole.
+  const from = earlier === undefined ? directory : join(directory, earlier);
+  const to = earlier === undefined ? flags.to : undefined;
+  await restoreService([from], { data: flags.data, to }, parts, tools);
+}
+
+/** Full backups that had other names before there were increments: the last one that is early enough. */
+async function earlierBackup(
+  directory: string,
+  names: readonly string[],
+  to: number | Date | undefined,
+): Promise<string | undefined> {
+  const { checkBackup } = await import('@millrace/db');
+  const full = names.filter((name) => /^daemon-\d+\.backup$/.test(name)).toSorted();
+  for (const name of full.toReversed()) {
+    const { seq, createdAt } = (await checkBackup(join(directory, name))).header;
+    if (to === undefined || (typeof to === 'number' ? seq <= to : createdAt <= to)) return name;
+  }
+  return undefined;
 }
