@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import {
   agentTest as test,
   noTmux,
@@ -75,10 +75,15 @@ async function daemonWith(newDaemon: NewDaemon, ...extra: object[]): Promise<Age
 const price = (1000 * 3 + 200 * 15 + 50 * 0.3 + 10 * 3.75) / 1e6;
 
 async function expectSpend({ api }: AgentDaemon, { id: key }: Session): Promise<void> {
-  const { by_agent: rows } = await api.ok('GET', '/api/v1/spend');
   const counts = { input_tokens: 1000, output_tokens: 200, usd: null };
-  expect(rows).toContainEqual({ key, ...counts, exact_usd: expect.closeTo(price, 6) });
+  await soon(async () => {
+    const { by_agent: rows } = await api.ok('GET', '/api/v1/spend');
+    expect(rows).toContainEqual({ key, ...counts, exact_usd: expect.closeTo(price, 6) });
+  });
 }
+
+/** Transcripts and output are read beside the process, so they may come after its end. */
+const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 60_000, interval: 50 });
 
 describe.skipIf(noTmux).concurrent(`own command lines in tmux${noTmux ?? ''}`, () => {
   test('rules: it takes its prompt, asks, is answered, and its tokens are its own', async ({
@@ -169,14 +174,19 @@ describe.concurrent('own command lines without a terminal', () => {
       spawn(api, { prompt, backend, cwd: workdir, driver: 'headless' });
     const piped = await run('mycli', 'hi');
     const done = await until(api, piped.id, 'done');
-    expect(done).toMatchObject({ model: 'claude-sonnet-4-5', context_tokens: 1060 });
+    await soon(async () => {
+      const session = await api.ok('GET', `/api/v1/sessions/${piped.id}`);
+      expect(session).toMatchObject({ model: 'claude-sonnet-4-5', context_tokens: 1060 });
+    });
     await expectSpend(daemon, done);
     const { by_backend: rows } = await api.ok('GET', '/api/v1/spend');
     expect(rows).toMatchObject([{ key: 'mycli', exact_usd: expect.closeTo(price, 6) }]);
     const given = await run('argued', 'hi there');
     await until(api, given.id, 'done');
-    const { lines } = await api.ok('GET', `/api/v1/sessions/${given.id}/output`);
-    expect(lines).toContain('answer to: hi there');
+    await soon(async () => {
+      const { lines } = await api.ok('GET', `/api/v1/sessions/${given.id}/output`);
+      expect(lines).toContain('answer to: hi there');
+    });
     const { id } = await run('mycli', 'limit');
     const limited = await until(api, id, 'rate_limited');
     expect(limited).toMatchObject({ last_error: 'Out of tokens, back in 45 minutes' });

@@ -143,7 +143,8 @@ async function findBase(
   const oldest = bases.at(-1);
   if (!oldest) {
     throw new UsageError(
-      `${place} has no base backup. Take a full backup into it, or name one with --from.`,
+      `${place} has no base backup. Take one with: ctl db backup --base (or ctl queue backup --base), ` +
+        'or name one with --from.',
     );
   }
   const { createdAt } = await readHeader(oldest.path);
