@@ -65,8 +65,14 @@ export class TmuxTerminal {
 
   close(): void {
     this.#tmux('kill-server');
-    // What ran in the terminal may still write while it ends.
-    rmSync(this.home, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    // What ran in the terminal may still write while it ends, and Node lists a directory once only.
+    for (let triesLeft = 100; ; triesLeft--) {
+      try {
+        return rmSync(this.home, { recursive: true, force: true, maxRetries: 1, retryDelay: 50 });
+      } catch (error) {
+        if (triesLeft === 0 || (error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
+      }
+    }
   }
 
   #tmux(...args: string[]): string {
