@@ -95,7 +95,7 @@ export class RunningTask {
       // A role that may only read tasks that it holds is refused when the lease is gone.
       const isOver = status === 'DEAD' || status === 'FORBIDDEN' || status === 'TASK_NOT_FOUND';
       if (isOver) await this.extend().catch(() => undefined);
-      // A server that is away, draining or overloaded: the next extension tells.
+      // A server that is away, draining or overloaded: the next extension of the lease finds out.
       if (isOver || Date.now() - startedAt < watchMs / 2) return;
     }
   }

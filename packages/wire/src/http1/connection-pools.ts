@@ -1,18 +1,9 @@
 import { type DialTools, Dial } from './dial.js';
 import type { PooledConnection, Exchange, OutgoingRequest } from './exchange.js';
 import type { AddressPolicy, Target } from '@millrace/kit/outbound';
-import { Socket } from 'node:net';
-import type * as Undici from 'undici';
-import type { Client, Dispatcher } from 'undici';
+import type { Socket } from 'node:net';
+import { Client, errors, type Dispatcher } from 'undici';
 import { Failure, failureOf, malformed, prematureClose } from '../base/socket.js';
-
-let undici: typeof Undici;
-
-/** Undefined once it is loaded. The first request does: a process that sends none starts sooner. */
-export function loadClient(): Promise<unknown> | undefined {
-  if (undici !== undefined) return undefined;
-  return import('undici').then((loaded) => (undici = loaded));
-}
 
 export interface PoolLimits {
   /** Max connections per origin and policy. More requests wait in a queue. */
@@ -170,7 +161,7 @@ class Http1Connection implements PooledConnection {
     origin: string,
   ) {
     // The deadline of a request covers all of it, so undici has no timeouts but that of idleness.
-    this.#client = new undici.Client(origin, {
+    this.#client = new Client(origin, {
       pipelining: 1,
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -217,7 +208,6 @@ class Http1Connection implements PooledConnection {
       exchange.dial = undefined;
       if (result instanceof Failure) return done(result, null);
       this.socket = result.socket;
-      result.socket._writev = joinedWrite;
       this.#remoteIp = exchange.remoteIp = result.remoteIp;
       this.#openedAt = this.tools.clock.monotonic();
       done(null, result.socket);
@@ -256,32 +246,12 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   onError(error: Error): void {
-    const isMismatch = error instanceof undici.errors.ResponseContentLengthMismatchError;
+    const isMismatch = error instanceof errors.ResponseContentLengthMismatchError;
     // undici expects the body that the Content-Length of a 304 is about.
     if (isMismatch && this.exchange.status === 304) return this.exchange.completed(false);
     const isCut = isMismatch && this.connection.socket?.readableEnded === true;
     this.exchange.failed(isCut ? prematureClose() : requestFailure(error));
   }
-}
-
-/** Larger bodies are written separately, because copying costs more. */
-const maxJoinedBytes = 16_384;
-const { _writev: separateWrites } = Socket.prototype;
-
-/** Head and body of a request as one buffer: a list of buffers takes Node 8 us more. */
-function joinedWrite(
-  this: Socket,
-  ...[parts, done]: Parameters<NonNullable<typeof separateWrites>>
-) {
-  const [head, body] = parts as { chunk: Buffer | string; encoding: BufferEncoding }[];
-  const isSmall = body !== undefined && body.chunk.length <= maxJoinedBytes;
-  if (parts.length !== 2 || !isSmall || typeof head?.chunk !== 'string') {
-    return separateWrites!.call(this, parts, done);
-  }
-  const bytes = Buffer.allocUnsafe(head.chunk.length + body.chunk.length);
-  bytes.write(head.chunk, head.encoding);
-  bytes.set(body.chunk as Buffer, head.chunk.length);
-  this._write(bytes, body.encoding, done);
 }
 
 /**
@@ -295,12 +265,12 @@ function endsConnection({ method, body }: OutgoingRequest): boolean {
 
 /** Maps the errors of undici. */
 function requestFailure(error: Error): Failure {
-  if (error instanceof undici.errors.HTTPParserError) {
+  if (error instanceof errors.HTTPParserError) {
     return error.message.includes('EOF') ? prematureClose() : malformed(error.message);
   }
   // The other texts of undici are "bad response" and "bad upgrade".
-  if (error instanceof undici.errors.SocketError && error.message === 'other side closed') {
+  if (error instanceof errors.SocketError && error.message === 'other side closed') {
     return prematureClose();
   }
-  return error instanceof undici.errors.UndiciError ? malformed(error.message) : failureOf(error);
+  return error instanceof errors.UndiciError ? malformed(error.message) : failureOf(error);
 }

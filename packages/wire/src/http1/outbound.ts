@@ -18,7 +18,7 @@ import {
 } from '@millrace/kit/outbound';
 import { systemConnect, type Connect } from './dial.js';
 import { Exchange } from './exchange.js';
-import { ConnectionPools, loadClient, type PoolLimits } from './connection-pools.js';
+import { ConnectionPools, type PoolLimits } from './connection-pools.js';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 
 export interface OutboundOptions {
@@ -66,8 +66,6 @@ class GuardedOutbound implements Outbound {
   }
 
   request(params: OutboundRequest): Promise<OutboundOutcome> {
-    const loading = loadClient();
-    if (loading) return loading.then(() => this.request(params));
     if (this.#isClosed) return refused('ABORTED', 'Outbound requests have been shut down');
     if (params.signal?.aborted) return refused('ABORTED', 'The request was aborted');
     const parsed = this.#parse(params.url);
