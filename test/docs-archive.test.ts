@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { commandsOf } from './support/markdown.js';
 import { Sandbox } from './support/sandbox.js';
 
@@ -34,6 +34,8 @@ const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
     await put(47);
     time = (await put(48)).updated_at;
     await put(49);
+    const isArchived = (name: string) => name.startsWith('log-') && name.includes('-000000000003.');
+    await vi.waitUntil(() => readdirSync(join(sandbox.work, 'archive')).some(isArchived), 10_000);
   },
   'millrace db backup --base --out ./archive': run,
   'millrace db restore --from ./archive --to 2026-05-04T09:30:00Z --data ./restored': (command) =>

@@ -75,6 +75,22 @@ test('restore: to a time, which includes commits of that millisecond', async () 
   }
 });
 
+test('restore: to the time of a commit that became durable after a file was archived', async () => {
+  const { db, archive } = await openArchived();
+  const counter = db.collection<{ n: number }>('counter');
+  await counter.upsert('only', { n: 1 });
+  const time = new Date(scratch.clock.now());
+  scratch.clock.advance(1);
+  await db.archiveLog();
+  // As if its commit had begun before the file was created.
+  scratch.clock.advance(-1);
+  await counter.upsert('only', { n: 2 });
+  scratch.clock.advance(5);
+  await counter.upsert('only', { n: 3 });
+  await db.archiveLog();
+  expect(await counted(await restoredTo([archive], time))).toBe(2);
+});
+
 test('restore: everything an archive has, from its newest base backup', async () => {
   const { db, archive } = await openCounter();
   // A base backup between the ends of two log files.

@@ -9,6 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
+import { readBackup } from './reader.js';
 import { fileParts, writeBackup } from './file.js';
 import type { BackupHeader } from './frames.js';
 import type { Timer } from '@millrace/kit/clock';
@@ -92,9 +93,23 @@ export async function planRestore(
     }
     plan.push(next.path);
     at = next.seq;
-    if (to instanceof Date && (await readHeader(next.path)).createdAt > to) break;
+    if (to instanceof Date && (await goesBeyond(next.path, to))) break;
   }
   return plan;
+}
+
+/**
+ * Whether a file has commits after this time. When it was created does not tell: earlier commits
+ * that were not durable yet are in the next file.
+ */
+async function goesBeyond(path: string, to: Date): Promise<boolean> {
+  if ((await readHeader(path)).createdAt <= to) return false;
+  for await (const part of readBackup(fileParts(path), path)) {
+    const commits =
+      part.kind === 'commits' ? part.commits : part.kind === 'batches' ? part.batches : [];
+    if (commits.some(({ at }) => at > to.getTime())) return true;
+  }
+  return false;
 }
 
 /** Files of the archives and the given backup files, newest first. */
