@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { Store } from '../parts/store.js';
+import { Store } from './store.js';
 import { authorizedFetch } from './client.js';
 import { judge, unknownServers, type Observed, type Servers } from './server-states.js';
 import { tokenStore } from './token.js';
