@@ -76,11 +76,10 @@ function isOf({ row }: StoredTask, query: { queue: string; groupKey: string }): 
   return row.queue === query.queue && row.groupKey === query.groupKey;
 }
 
-export function upkeepAt(rows: RowReader): number | undefined {
+/** When the first lease ends or the first task expires. */
+export function upkeepAt(rows: RowReader): number {
   const lease = firstTime(rows, kinds.lease) ?? Infinity;
-  const expiry = firstTime(rows, kinds.expiry) ?? Infinity;
-  const at = Math.min(lease, expiry);
-  return at === Infinity ? undefined : at;
+  return Math.min(lease, firstTime(rows, kinds.expiry) ?? Infinity);
 }
 
 export function hasExpired(rows: RowReader, now: number): boolean {
