@@ -105,8 +105,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** The engine's writer runs calls in the order in which they arrive. */
   readonly capabilities = { claimsFollowSettlements: true };
   readonly #due = new DueTimes();
-  /** No lease or task ends earlier, unless the lease was taken since; undefined: not known. */
-  #upkeepAt: number | undefined;
   /** Queues whose last claim was cut short by `max_in_flight`. */
   readonly #limited = new Set<string>();
   readonly #recent = new RecentTasks();
@@ -270,7 +268,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       .transact(() => undefined)
       .then(
         () => {
-          this.#upkeepAt = undefined;
           this.#workChanged(name);
           if (this.#read((committed) => reading.task(committed, task.id, this.#recent)))
             stored(task, result);
@@ -344,17 +341,19 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = await this.#settlements.add(settlements);
+    const work = new Map<string, Set<string>>();
     results.forEach((result, i) => {
       if (result.kind !== 'settled') return;
-      const { queue, status, handlerRef } = result.task;
+      const { queue, status, dueAt, handlerRef } = result.task;
+      const handlers = work.get(queue) ?? new Set();
+      work.set(queue, handlers);
       this.notifyEnded(result.task);
       if (status !== 'PENDING') return;
       this.#due.forget(queue);
-      const dueAt = result.task.dueAt!;
       // What was due at once could be claimed in the same commit.
-      if (dueAt > settlements[i]!.now && dueAt < never)
-        this.notifyWork(queue, new Set([handlerRef]));
+      if (dueAt! > settlements[i]!.now && dueAt! < never) handlers.add(handlerRef);
     });
+    for (const [queue, handlers] of work) this.notifyWork(queue, handlers);
     return results;
   }
 
@@ -376,7 +375,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
-    this.#upkeepAt = undefined;
     return this.#read((rows) => endedLeases(rows, request));
   }
 
@@ -392,14 +390,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     dueByQueue: ReadonlyMap<string, number>;
     upkeepAt: number | undefined;
   }> {
-    return this.#read((rows) => {
-      // Read after each claim that took all that was due: two ranges cost a tenth of a small task.
-      const upkeepAt = (this.#upkeepAt ??= reading.upkeepAt(rows));
-      return {
-        dueByQueue: this.#due.read(rows),
-        upkeepAt: upkeepAt < never ? upkeepAt : undefined,
-      };
-    });
+    return this.#read((rows) => ({
+      dueByQueue: this.#due.read(rows),
+      upkeepAt: reading.upkeepAt(rows),
+    }));
   }
 
   async groupIsBusy(request: GroupQuery): Promise<boolean> {
@@ -548,7 +542,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
         }
       });
       if (last && last.events.length > 0) this.notifyEvents();
-      if (last && last.expiresAt < (this.#upkeepAt ?? 0)) this.#upkeepAt = last.expiresAt;
       for (const id of last?.woken.dead ?? []) this.notifyEnded({ id, status: 'DEAD' });
       return done;
     } catch (error) {

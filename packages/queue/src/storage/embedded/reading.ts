@@ -76,10 +76,11 @@ function isOf({ row }: StoredTask, query: { queue: string; groupKey: string }): 
   return row.queue === query.queue && row.groupKey === query.groupKey;
 }
 
-/** When the first lease ends or the first task expires. */
-export function upkeepAt(rows: RowReader): number {
+export function upkeepAt(rows: RowReader): number | undefined {
   const lease = firstTime(rows, kinds.lease) ?? Infinity;
-  return Math.min(lease, firstTime(rows, kinds.expiry) ?? Infinity);
+  const expiry = firstTime(rows, kinds.expiry) ?? Infinity;
+  const at = Math.min(lease, expiry);
+  return at === Infinity ? undefined : at;
 }
 
 export function hasExpired(rows: RowReader, now: number): boolean {

@@ -77,8 +77,6 @@ export class Step {
   endedAt = 0;
   /** Queues with tasks of flows that became due, and tasks of flows that died. */
   readonly woken = { queues: new Set<string>(), dead: new Set<string>() };
-  /** The first of the tasks that this step lets wait expires then. */
-  expiresAt = Infinity;
   /** What happened to tasks in this step, if somebody reads events. */
   readonly events: TaskEvent[] = [];
 
@@ -179,7 +177,6 @@ export class Step {
     this.#countPending(queue, task, 1);
     if (row.expiresAt !== null) {
       this.rows.put(timeKey(kinds.expiry, row.expiresAt, row.id), noBytes);
-      this.expiresAt = Math.min(this.expiresAt, row.expiresAt);
     }
     if (row.started && isGrouped(group)) {
       this.rows.put(groupTimeKey(kinds.retried, number, group, row.dueAt!, row.id), noBytes);
