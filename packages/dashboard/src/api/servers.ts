@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { useSyncExternalStore } from 'react';
+import { Store } from '../parts/store.js';
 import { authorizedFetch } from './client.js';
 import { judge, unknownServers, type Observed, type Servers } from './server-states.js';
 import { tokenStore } from './token.js';
@@ -13,26 +13,16 @@ const timeoutMs = 2_000;
 const judgeMs = 500;
 
 let observed: Observed = { since: now(), answer: undefined, isUnreachable: false };
-let servers: Servers = unknownServers;
-const listeners = new Set<() => void>();
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
+const servers = new Store<Servers>(unknownServers);
 
 function update(change: Partial<Observed> = {}): void {
   observed = { ...observed, ...change };
   const next = judge(observed, now());
-  if (JSON.stringify(next) === JSON.stringify(servers)) return;
-  servers = next;
-  for (const listener of listeners) listener();
+  if (JSON.stringify(next) !== JSON.stringify(servers.value)) servers.set(next);
 }
 
 /** Liveness of daemon, queue server and database. */
-export function useServers(): Servers {
-  return useSyncExternalStore(subscribe, () => servers);
-}
+export const useServers = (): Servers => servers.use();
 
 /** Polls the servers while the page is visible. */
 export function followServers(): () => void {

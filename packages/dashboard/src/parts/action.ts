@@ -2,7 +2,7 @@ import { useMutation, useQueryClient, type UseMutationResult } from '@tanstack/r
 import { explain } from './states.js';
 import { toast } from './toast.js';
 
-interface ActionOptions<Input, Result> {
+export interface ActionOptions<Input, Result> {
   run: (input: Input) => Promise<Result>;
   /** The message on success; none when undefined. */
   done?: (result: Result, input: Input) => string | undefined;
