@@ -32,9 +32,10 @@ export async function listFleet(flags: FleetFlags, tools: Tools): Promise<void> 
   // A list has no progress.
   const answers = await Promise.all(listed.map(({ id }) => api.call('getTask', { id })));
   const tasks = answers.map(({ body }) => body).filter(({ status }) => status === 'IN_FLIGHT');
-  const { out, json } = tools.terminal;
-  if (json) out.write(`${JSON.stringify({ workers, tasks }, null, 2)}\n`);
-  else out.write(fleetScreen({ workers, tasks }, systemClock.now(), out));
+
+  tools.terminal.show({ workers, tasks }, (out) =>
+    fleetScreen({ workers, tasks }, systemClock.now(), out),
+  );
 }
 
 export function fleetScreen({ workers, tasks }: Fleet, now: number, sheet: Sheet): string {

@@ -116,11 +116,9 @@ export async function showPlans(
   if (words !== undefined) return show((await found(words, flags, tools)).plan, tools);
   const api = await daemonApi(flags, tools);
   const { plans } = await api.call('listPlans');
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ plans }, null, 2)}\n`
-      : listText(daemonLists.plans, plans, systemClock.now(), out),
+
+  tools.terminal.show({ plans }, (out) =>
+    listText(daemonLists.plans, plans, systemClock.now(), out),
   );
 }
 
@@ -178,8 +176,8 @@ export async function completeTask(
   show(await api.call('completePlanTask', { path: { id: plan.id, key }, body }), tools);
 }
 
-function show(plan: Plan, { terminal: { out, json } }: Tools): void {
-  out.write(json ? `${JSON.stringify(plan, null, 2)}\n` : planScreen(plan, systemClock.now(), out));
+function show(plan: Plan, { terminal }: Tools): void {
+  terminal.show(plan, (out) => planScreen(plan, systemClock.now(), out));
 }
 
 /** A plan with its tasks, and why those failed that did. */

@@ -76,8 +76,8 @@ export async function spawnAgent(
     ...(parent === undefined ? {} : { parent_id: parent.id }),
   };
   const session = await spawnWithBudget(api, request, tools.terminal);
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(session, null, 2)}\n` : startedText(session, out));
+
+  tools.terminal.show(session, (out) => startedText(session, out));
 }
 
 async function spawnWithBudget(

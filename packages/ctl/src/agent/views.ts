@@ -31,21 +31,15 @@ export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> 
 
 export async function showAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const session = await findSession(await daemonApi(flags, tools), words);
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify(session, null, 2)}\n`
-      : factsText(daemonLists.sessionFacts(session), systemClock.now(), out),
+
+  tools.terminal.show(session, (out) =>
+    factsText(daemonLists.sessionFacts(session), systemClock.now(), out),
   );
 }
 
 export async function explainAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const session = await findSession(await daemonApi(flags, tools), words);
-  const { out, json } = tools.terminal;
+
   const now = systemClock.now();
-  out.write(
-    json
-      ? `${JSON.stringify(explain(session, now), null, 2)}\n`
-      : explanationSheet(session, now, out),
-  );
+  tools.terminal.show(explain(session, now), (out) => explanationSheet(session, now, out));
 }

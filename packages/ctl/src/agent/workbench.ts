@@ -120,8 +120,8 @@ function short(commit: string): string {
   return commit.slice(0, 12);
 }
 
-function show({ terminal: { out, json } }: Tools, answer: object, text: string): void {
-  out.write(json ? `${JSON.stringify(answer, null, 2)}\n` : `${text}\n`);
+function show({ terminal }: Tools, answer: object, text: string): void {
+  terminal.show(answer, `${text}\n`);
 }
 
 type Diff = DaemonSchema<'SessionDiff'>;

@@ -37,11 +37,10 @@ export async function runOperation(
     call(operation, { ...request, query: { ...query, ...more } });
   const answer = (pages ? await readPages(pages, flags, read) : await read()) as never;
   if (command.isFailure?.(answer)) exitWith(1);
-  const { out, json } = terminal;
-  if (json) {
-    const shown = command.json ? command.json(args, answer) : (answer as object);
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-  } else out.write(shownText(command.shows(answer, args), systemClock.now(), out));
+
+  terminal.show(command.json ? command.json(args, answer) : (answer as object), (out) =>
+    shownText(command.shows(answer, args), systemClock.now(), out),
+  );
 }
 
 /** The query parameters that the options of a command set. */

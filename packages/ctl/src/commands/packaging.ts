@@ -28,7 +28,7 @@ export function build(packaging: CtlCommand, tools: Tools): void {
     .action((directory: string) => copyTo(directory, tools));
 }
 
-async function copyTo(directory: string, { terminal: { out, json } }: Tools): Promise<void> {
+async function copyTo(directory: string, { terminal }: Tools): Promise<void> {
   const { cp, mkdir, readdir } = await import('node:fs/promises');
   await mkdir(directory, { recursive: true });
   if ((await readdir(directory)).length > 0) {
@@ -40,5 +40,5 @@ async function copyTo(directory: string, { terminal: { out, json } }: Tools): Pr
   );
   const shown = { directory, files: files.length };
   const text = `Copied ${files.length} files to ${directory}.\n`;
-  out.write(json ? `${JSON.stringify(shown, null, 2)}\n` : text);
+  terminal.show(shown, text);
 }

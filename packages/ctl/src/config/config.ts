@@ -42,10 +42,9 @@ export async function printSetting(key: string, flags: ConfigFlags, tools: Tools
   const { view } = await viewOf(flags, tools);
   const entry = entriesUnder(key, view.entries).find((each) => each.key === key);
   if (!entry) throw new UsageError(`"${key}" is a group. Show it with \`ctl config ${key}\`.`);
-  const { out, json } = tools.terminal;
   const { value } = entry;
   const text = typeof value === 'string' ? printable(value) : JSON.stringify(value);
-  out.write(json ? `${JSON.stringify(entry, null, 2)}\n` : `${text}\n`);
+  tools.terminal.show(entry, `${text}\n`);
 }
 
 /** Settings of the running daemon, or those one would start with. */

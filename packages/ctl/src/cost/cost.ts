@@ -21,9 +21,9 @@ export async function showCost(flags: DaemonFlags, tools: Tools): Promise<void> 
       `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
-  const { out, json } = tools.terminal;
+
   const document = { spend, savings };
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : costScreen(document, out));
+  tools.terminal.show(document, (out) => costScreen(document, out));
 }
 
 function isSavingsReport(value: unknown): value is SavingsReport {

@@ -16,22 +16,20 @@ export interface InstallFlags {
 
 /** Writes or prints the service file; the user starts the service. */
 export async function installService(flags: InstallFlags, tools: Tools): Promise<void> {
-  const { env, out, json } = tools.terminal;
+  const { env } = tools.terminal;
   const service = { command: commandOf(flags), searchPath: env['PATH'] || '/usr/bin:/bin' };
   const file = serviceFile(flags.for ?? managerHere(), service, env);
   const { path, text, commands } = file;
   if (flags.print) {
-    out.write(json ? `${JSON.stringify({ path, text, commands }, null, 2)}\n` : text);
+    tools.terminal.show({ path, text, commands }, text);
     return;
   }
   const outcome = await writeServiceFile(file, flags.force ?? false);
-  if (json) {
-    out.write(`${JSON.stringify({ path, outcome, commands }, null, 2)}\n`);
-    return;
-  }
   const said = outcome === 'written' ? `Wrote ${path}.` : `${path} is up to date.`;
-  out.write(
-    `${said} Start the daemon now and with every login:\n\n` +
+  tools.terminal.show(
+    { path, outcome, commands },
+    () =>
+      `${said} Start the daemon now and with every login:\n\n` +
       `${commands.map((line) => `  ${line}\n`).join('')}\n`,
   );
 }

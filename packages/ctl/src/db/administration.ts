@@ -30,19 +30,14 @@ export async function compactNow(
         compactionShare((await database.status({ includeCollections: false })).compaction),
     },
   );
-  const { out, json } = terminal;
-  if (json) {
-    const shown = {
+  const verb = options.dryRun ? 'Would compact' : 'Compacted';
+  terminal.show(
+    {
       bytes_before: bytesBefore,
       bytes_after: bytesAfter,
       oldest_seq: oldestSeq,
       elapsed: secondsText(elapsedMs),
-    };
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-    return;
-  }
-  const verb = options.dryRun ? 'Would compact' : 'Compacted';
-  out.write(
+    },
     `${verb} ${humanBytes(bytesBefore)} to ` +
       `${options.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} in ` +
       `${humanDuration(elapsedMs)}; the log starts at commit ${oldestSeq}.\n`,
@@ -61,19 +56,17 @@ export async function promoteNow(
   { terminal }: Shows,
 ): Promise<void> {
   const { role, epoch, seq, lag } = await database.promote(options);
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ role, epoch, seq, lag }, null, 2)}\n`);
-  else {
-    const lost = lag > 0 ? `, without ${counted(lag, 'commit')} of the old leader` : '';
-    out.write(`${database.url} is ${role} of epoch ${epoch} at commit ${seq}${lost}.\n`);
-  }
+  const lost = lag > 0 ? `, without ${counted(lag, 'commit')} of the old leader` : '';
+  terminal.show(
+    { role, epoch, seq, lag },
+    `${database.url} is ${role} of epoch ${epoch} at commit ${seq}${lost}.\n`,
+  );
 }
 
 export async function showStatus(database: RemoteDatabase, { terminal }: Shows): Promise<void> {
   const status = await database.status({ includeCollections: true });
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify(statusJson(status), null, 2)}\n`);
-  else out.write(statusText(status, database.url, out));
+
+  terminal.show(statusJson(status), (out) => statusText(status, database.url, out));
 }
 
 export function statusText(status: DatabaseStatus, url: string, out: Outlet): string {

@@ -60,19 +60,14 @@ export async function backupTo(
   } finally {
     progress.end();
   }
-  const { out, json } = terminal;
   const { header, trailer } = made as Required<Made>;
   const { seq } = header;
   const file = options.isBase ? join(options.file, baseBackupName(seq)) : written;
   if (options.isBase) await rename(written, file);
-  if (json) {
-    const shown = { file, format, seq, since_seq: sinceSeq, lineage_id: header.lineageId };
-    out.write(`${JSON.stringify({ ...shown, ...trailer }, null, 2)}\n`);
-    return;
-  }
   const noun = sinceSeq > 0 ? 'change' : 'record';
   const took = humanDuration(progress.elapsedMs);
-  out.write(
+  terminal.show(
+    { file, format, seq, since_seq: sinceSeq, lineage_id: header.lineageId, ...trailer },
     `Backed up ${counted(trailer.records, noun)} (${humanBytes(trailer.bytes)}) at commit ${seq} ` +
       `to ${file} in ${took}.\n`,
   );

@@ -35,10 +35,10 @@ export async function countRecords(
 
 export async function listCollections(database: RemoteDatabase, { terminal }: Shows) {
   const collections = await readCollections(database);
-  const { out, json } = terminal;
-  if (json) {
-    out.write(`${JSON.stringify({ collections: collections.map(collectionJson) }, null, 2)}\n`);
-  } else out.write(collectionsTable(collections, out));
+
+  terminal.show({ collections: collections.map(collectionJson) }, (out) =>
+    collectionsTable(collections, out),
+  );
 }
 
 export async function showCollection(
@@ -47,9 +47,8 @@ export async function showCollection(
   { terminal }: Shows,
 ): Promise<void> {
   const found = named(await readCollections(database), name);
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ collection: collectionJson(found) }, null, 2)}\n`);
-  else out.write(collectionsTable([found], out));
+
+  terminal.show({ collection: collectionJson(found) }, (out) => collectionsTable([found], out));
 }
 
 export async function listIndexes(

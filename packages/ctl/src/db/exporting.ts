@@ -64,7 +64,7 @@ export async function exportRecords(
   options: ExportOptions,
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
-  const { out, err, json } = terminal;
+  const { out, err } = terminal;
   const { filter, fields } = options;
   await requireCollection(database, options.collection);
   const records = database.collection(options.collection);
@@ -98,9 +98,8 @@ export async function exportRecords(
     progress.end();
   }
   const took = humanDuration(progress.elapsedMs);
-  out.write(
-    json
-      ? `${JSON.stringify({ file: options.file, ...written }, null, 2)}\n`
-      : `Exported ${counted(written.records, 'record')} to ${options.file} in ${took}.\n`,
+  terminal.show(
+    { file: options.file, ...written },
+    `Exported ${counted(written.records, 'record')} to ${options.file} in ${took}.\n`,
   );
 }

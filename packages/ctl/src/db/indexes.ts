@@ -54,12 +54,11 @@ export async function createIndex(
         index.fields.join(' '),
     );
   }
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ index: { collection, ...index }, seq }, null, 2)}\n`);
-  else {
-    const verb = seq === 0 ? 'exists already' : 'created';
-    out.write(`Index on (${name}) of "${collection}" ${verb}, ${index.state}.\n`);
-  }
+  const verb = seq === 0 ? 'exists already' : 'created';
+  terminal.show(
+    { index: { collection, ...index }, seq },
+    `Index on (${name}) of "${collection}" ${verb}, ${index.state}.\n`,
+  );
 }
 
 export function kindOf({

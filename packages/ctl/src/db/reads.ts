@@ -33,9 +33,8 @@ export async function getRecord(
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const record = await recordNamed(database, options.collection, options.name, options.fields);
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ record: recordJson(record) }, null, 2)}\n`);
-  else out.write(recordSheet(record, out));
+
+  terminal.show({ record: recordJson(record) }, (out) => recordSheet(record, out));
 }
 
 export interface FindParams extends Pick<

@@ -10,8 +10,7 @@ export async function verifyData(directory: string, tools: Shows): Promise<void>
   const { verify } = await import('@millrace/db');
   const report = await verify(directory);
   if (!report.ok) tools.exitWith(1);
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(reportJson(report), null, 2)}\n` : reportText(report, tools));
+  tools.terminal.show(reportJson(report), () => reportText(report, tools));
 }
 
 export async function verifyBackup(file: string, { terminal }: Shows): Promise<void> {

@@ -103,7 +103,5 @@ export async function deleteRecord(
 }
 
 function show(record: Found, more: object, { terminal }: Shows): void {
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ record: recordJson(record), ...more }, null, 2)}\n`);
-  else out.write(recordSheet(record, out));
+  terminal.show({ record: recordJson(record), ...more }, (out) => recordSheet(record, out));
 }

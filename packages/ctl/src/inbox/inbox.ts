@@ -45,14 +45,12 @@ export async function readNotesAway(
   for (const { id } of wanted) {
     read.push(await api.call('markNoteRead', { path: { id } }));
   }
-  const { out, json } = tools.terminal;
-  if (json) out.write(`${JSON.stringify({ notes: read }, null, 2)}\n`);
-  else
-    out.write(
-      read.length === 1
-        ? 'Marked 1 notification as read.\n'
-        : `Marked ${read.length} notifications as read.\n`,
-    );
+  tools.terminal.show(
+    { notes: read },
+    read.length === 1
+      ? 'Marked 1 notification as read.\n'
+      : `Marked ${read.length} notifications as read.\n`,
+  );
 }
 
 function theNote(notes: readonly Note[], words: string): Note {

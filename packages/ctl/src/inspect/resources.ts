@@ -24,7 +24,7 @@ export async function showResources(flags: ResourcesFlags, tools: Tools): Promis
   const iteration = () => (flags.history ? history(api, flags.since, tools) : now(api, tools));
   if (!flags.watch) {
     const { document, screen } = await iteration();
-    out.write(json ? `${JSON.stringify(document, null, 2)}\n` : screen);
+    terminal.show(document, screen);
     return;
   }
   const frame = new Frame(out);

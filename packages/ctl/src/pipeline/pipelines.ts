@@ -109,12 +109,8 @@ async function readPipelines(api: DaemonApi): Promise<Pipeline[]> {
   return (await api.call('listPipelines')).pipelines;
 }
 
-function show(pipeline: Pipeline, { terminal: { out, json } }: Tools): void {
-  out.write(
-    json
-      ? `${JSON.stringify(pipeline, null, 2)}\n`
-      : pipelineScreen(pipeline, systemClock.now(), out),
-  );
+function show(pipeline: Pipeline, { terminal }: Tools): void {
+  terminal.show(pipeline, (out) => pipelineScreen(pipeline, systemClock.now(), out));
 }
 
 type Job = DaemonSchema<'Job'>;

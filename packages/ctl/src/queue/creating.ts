@@ -44,7 +44,7 @@ export async function createQueue(
     );
   }
   await refuseExisting(api, name);
-  const { out, err, json } = terminal;
+  const { err, json } = terminal;
   let written;
   if (callbackUrl === undefined) {
     written = await put(api, name, { protocol: 'pull' });
@@ -60,8 +60,7 @@ export async function createQueue(
       return putAfterReload(api, name, callback);
     });
   }
-  if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
-  else out.write(`Created the queue ${name}.\n`);
+  terminal.show(written, `Created the queue ${name}.\n`);
 }
 
 /**

@@ -6,13 +6,8 @@ import type { QueueApi } from './api.js';
 
 export async function showTree(api: QueueApi, id: string, { terminal }: Tools): Promise<void> {
   const { body } = await api.call('getTaskTree', { id });
-  const { out, json } = terminal;
-  if (json) {
-    out.write(`${JSON.stringify(body, null, 2)}\n`);
-    return;
-  }
   const more = body.truncated ? ['(more than 1,000 tasks; the rest is not shown)'] : [];
-  out.write(`${[...nodeLines(body.root, ''), ...more].join('\n')}\n`);
+  terminal.show(body, () => `${[...nodeLines(body.root, ''), ...more].join('\n')}\n`);
 }
 
 function nodeLines(node: QueueSchema<'TaskNode'>, indent: string): string[] {
@@ -36,6 +31,5 @@ export async function sendSignal(
     ...(signalId !== undefined && { id: signalId }),
   };
   const { body: sent } = await api.call('sendSignal', { id, body });
-  const { out, json } = terminal;
-  out.write(json ? `${JSON.stringify(sent, null, 2)}\n` : `Sent ${printable(name)} to ${id}.\n`);
+  terminal.show(sent, `Sent ${printable(name)} to ${id}.\n`);
 }

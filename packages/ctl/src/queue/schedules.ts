@@ -32,12 +32,8 @@ export async function showSchedule(
   { terminal }: Shows,
 ): Promise<void> {
   const { body: schedule } = await api.call('getSchedule', { queue, schedule: name });
-  const { out, json } = terminal;
-  out.write(
-    json
-      ? `${JSON.stringify(schedule, null, 2)}\n`
-      : factsText(scheduleFacts(schedule), systemClock.now(), out),
-  );
+
+  terminal.show(schedule, (out) => factsText(scheduleFacts(schedule), systemClock.now(), out));
 }
 
 /** A schedule: when it runs, and the task that it submits. */
@@ -78,9 +74,7 @@ export async function setSchedule(
 ): Promise<void> {
   const body = file === undefined ? bodyOf(flags) : await fileBody(file, flags, terminal);
   const { body: written } = await api.call('putSchedule', { queue, schedule: name, body });
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
-  else out.write(`${nextRunText({ ...written, name })}\n`);
+  terminal.show(written, () => `${nextRunText({ ...written, name })}\n`);
 }
 
 const needs = "cron: '0 9 * * *' and task: {handler_ref: mail.digest}";

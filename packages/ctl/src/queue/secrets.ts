@@ -78,15 +78,12 @@ export async function addSecret(
       advice: 'Remove it first, or choose another name.',
     },
   );
-  const { out, json } = terminal;
   // A value that was given is known already, and need not be on the screen.
   const shown = given === undefined ? { value } : {};
-  if (json) {
-    out.write(`${JSON.stringify({ name, queues, ...shown, file }, null, 2)}\n`);
-    return;
-  }
-  out.write(
-    `Added the secret "${name}" for ${queues.join(', ')} to ${file}.\n` +
+  terminal.show(
+    { name, queues, ...shown, file },
+    () =>
+      `Added the secret "${name}" for ${queues.join(', ')} to ${file}.\n` +
       (given === undefined
         ? `Give it to the handler, which verifies with it:\n\n  ${value}\n`
         : ''),
@@ -104,11 +101,9 @@ export async function removeSecret(
 ): Promise<void> {
   const file = await secretsFileOf(flags, tools);
   await removeEntry(secrets, file, name, (message) => new Refusal('UNKNOWN_SECRET', message));
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ removed: name, file }, null, 2)}\n`
-      : `Removed the secret "${name}" from ${file}. Queues that name it are held.\n`,
+  tools.terminal.show(
+    { removed: name, file },
+    `Removed the secret "${name}" from ${file}. Queues that name it are held.\n`,
   );
 }
 

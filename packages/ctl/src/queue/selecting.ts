@@ -47,19 +47,14 @@ export async function actOnDead(
     const { count, complete } = await calls.send(selection, { dryRun: true });
     const more = complete ? {} : { complete: false };
     const text = `Would ${act} ${complete ? '' : 'at least '}${counted(count, 'task')} of ${queue}.\n`;
-    terminal.out.write(terminal.json ? `${JSON.stringify({ count, ...more }, null, 2)}\n` : text);
+    terminal.show({ count, ...more }, text);
     return;
   }
   let count: number;
   if ('ids' in selection) count = await calls.sendIds(selection.ids);
   else if (flags.yes === true) count = await calls.sendFilter(selection.filter);
   else count = await confirmAndSend(calls, selection.filter, options, tools);
-  const { out, json } = terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ count }, null, 2)}\n`
-      : `${words[act].done} ${counted(count, 'task')} of ${queue}.\n`,
-  );
+  terminal.show({ count }, `${words[act].done} ${counted(count, 'task')} of ${queue}.\n`);
 }
 
 /** The server goes on by itself, also after a restart. */
@@ -76,10 +71,8 @@ async function startJob(
   const query = { async: 'true' };
   const { body } = await api.call(`${act}Dlq`, { queue, query, body: { ...selection, ...more } });
   if (!('job' in body)) throw new Error('The server did not start a job');
-  const { out, json } = terminal;
   const { id } = body.job;
-  if (json) out.write(`${JSON.stringify(body, null, 2)}\n`);
-  else out.write(asTyped(`Started the job ${id}. Check it with: ctl queue job get ${id}\n`));
+  terminal.show(body, asTyped(`Started the job ${id}. Check it with: ctl queue job get ${id}\n`));
 }
 
 async function confirmAndSend(

@@ -25,7 +25,6 @@ export async function submitTask(
   { queue, task, wait }: SubmitOptions,
   tools: Tools,
 ): Promise<void> {
-  const { out, json } = tools.terminal;
   const { interrupted } = tools.lifecycle;
   const work = () => api.call('submitTask', { queue, body: task });
   const { body, header } = await patiently(work, interrupted).catch((error: unknown) => {
@@ -33,12 +32,12 @@ export async function submitTask(
   });
   const isReplay = header('idempotent-replayed') === 'true';
   if (wait === undefined || 'purged' in body) {
-    out.write(json ? `${JSON.stringify(body, null, 2)}\n` : storedText(body, isReplay));
+    tools.terminal.show(body, () => storedText(body, isReplay));
     return;
   }
   const ended = await waitForEnd(api, body.id, wait, interrupted);
   if (ended.status === 'DEAD') tools.exitWith(1);
-  out.write(json ? `${JSON.stringify(ended, null, 2)}\n` : `${endText(ended)}\n`);
+  tools.terminal.show(ended, () => `${endText(ended)}\n`);
 }
 
 /** It is unknown whether the task was stored; repeating with its id is safe. */

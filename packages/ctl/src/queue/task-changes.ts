@@ -70,11 +70,8 @@ async function changeEach(
 ): Promise<void> {
   const changed: QueueSchema<'Envelope'>[] = [];
   for (const id of ids) changed.push((await change(id)).body);
-  const { out, json } = terminal;
   const shown = changed.length === 1 ? changed[0] : changed;
-  out.write(
-    json ? `${JSON.stringify(shown, null, 2)}\n` : `${done}: ${counted(changed.length, 'task')}.\n`,
-  );
+  terminal.show(shown, `${done}: ${counted(changed.length, 'task')}.\n`);
 }
 
 function filterOf(flags: CancelFlags): Filter | undefined {
@@ -99,11 +96,10 @@ async function cancelSelected(
   const { reason } = flags;
   const select = { filter, ...(reason !== undefined && { reason }) };
   const send = async (body: object) => (await api.call('cancelTasks', { queue, body })).body;
-  const { out, json } = terminal;
   if (flags.dryRun === true) {
     const result = await send({ ...select, dry_run: true });
     const text = `Would cancel ${counted(result.count, 'task')} of ${queue}.\n`;
-    out.write(json ? `${JSON.stringify(result, null, 2)}\n` : text);
+    terminal.show(result, text);
     return;
   }
   if (flags.yes !== true) {
@@ -124,9 +120,5 @@ async function cancelSelected(
     count += result.count;
     if (result.complete !== false) break;
   }
-  out.write(
-    json
-      ? `${JSON.stringify({ count }, null, 2)}\n`
-      : `Cancelled ${counted(count, 'task')} of ${queue}.\n`,
-  );
+  terminal.show({ count }, `Cancelled ${counted(count, 'task')} of ${queue}.\n`);
 }

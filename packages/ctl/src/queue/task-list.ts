@@ -84,11 +84,7 @@ async function countTasks(
 ): Promise<void> {
   const { body } = await api.call('countTasks', { queue, query: queryOf(flags) });
   const about = body.is_estimate ? 'About ' : '';
-  terminal.out.write(
-    terminal.json
-      ? `${JSON.stringify(body, null, 2)}\n`
-      : `${about}${counted(body.count, 'task')}.\n`,
-  );
+  terminal.show(body, `${about}${counted(body.count, 'task')}.\n`);
 }
 
 /** The tasks, and what to add to the command to see more. */

@@ -31,7 +31,7 @@ export async function showTask(
     else out.write(`${printableLines(bytes.toString('utf8')).replace(/\n$/, '')}\n`);
     return;
   }
-  out.write(json ? `${JSON.stringify(task, null, 2)}\n` : taskSheet(task, systemClock.now(), out));
+  terminal.show(task, () => taskSheet(task, systemClock.now(), out));
 }
 
 /** A task: its fields, then the result of each attempt. */

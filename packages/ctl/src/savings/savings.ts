@@ -35,8 +35,7 @@ export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<vo
       `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(report, null, 2)}\n` : screenOf(report, flags, tools));
+  tools.terminal.show(report, () => screenOf(report, flags, tools));
 }
 
 function screenOf(report: SavingsReport, flags: SavingsFlags, { terminal }: Tools): string {

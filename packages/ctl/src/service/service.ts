@@ -27,7 +27,7 @@ export async function install(part: ServiceName, flags: ServiceFlags, tools: Too
   const { manager, file } = serviceOf(part, flags, tools);
   const { path, text, commands } = file;
   if (flags.print) {
-    out.write(json ? `${JSON.stringify({ path, text, commands }, null, 2)}\n` : text);
+    tools.terminal.show({ path, text, commands }, text);
     return;
   }
   const isStarted = flags.start !== false;
@@ -36,7 +36,7 @@ export async function install(part: ServiceName, flags: ServiceFlags, tools: Too
     const runs = starting.map((words) => words.join(' '));
     const lines = runs.map((line) => `  ${line}\n`).join('');
     const plan = `Would write ${path}:\n\n${text}\n${runs.length > 0 ? `Would run:\n\n${lines}` : ''}`;
-    out.write(json ? `${JSON.stringify({ path, text, commands: runs }, null, 2)}\n` : plan);
+    tools.terminal.show({ path, text, commands: runs }, plan);
     return;
   }
   const wasThere = existsSync(path);

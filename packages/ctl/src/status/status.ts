@@ -5,9 +5,9 @@ import { statusScreen } from './status-screen.js';
 
 export async function showStatus(flags: StatusFlags, tools: Tools): Promise<void> {
   const overview = await readOverview(flags, tools);
-  const { out, json, format } = tools.terminal;
+  const { format } = tools.terminal;
   const document = format === 'name' ? runningIn(overview) : overview;
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : statusScreen(overview, out));
+  tools.terminal.show(document, (out) => statusScreen(overview, out));
   if (!overview.ok) tools.exitWith(1);
 }
 

@@ -19,9 +19,9 @@ export async function showBlocks(flags: BlocksFlags, tools: Tools): Promise<void
   const api = await daemonApi(where, tools);
   const found = await api.call('getUsageBlocks', { query: backend ? { backend } : {} });
   const blocks = active ? found.blocks.filter(({ is_active }) => is_active) : found.blocks;
-  const { out, json } = tools.terminal;
+
   const document = { ...found, blocks };
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : blocksScreen(document, out));
+  tools.terminal.show(document, (out) => blocksScreen(document, out));
 }
 
 /** A row for each block; the rate and the projection of the present one below. */
@@ -68,10 +68,10 @@ function localTime(stamp: string): string {
 
 export async function showValue(flags: DaemonFlags, tools: Tools): Promise<void> {
   const value = await (await daemonApi(flags, tools)).call('getUsageValue');
-  const { out, json, format } = tools.terminal;
+  const { format } = tools.terminal;
   const document =
     format === 'csv' || format === 'name' ? [...value.by_backend, value.total] : value;
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : valueScreen(value, out));
+  tools.terminal.show(document, (out) => valueScreen(value, out));
 }
 
 export function valueScreen({ by_backend: rows, total }: UsageValue, sheet: Sheet): string {

@@ -25,8 +25,8 @@ export async function showInsights(
       `${api.url} returned no insights. It may be another version of Millrace.`,
     );
   }
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(insights, null, 2)}\n` : insightsScreen(insights, out));
+
+  tools.terminal.show(insights, (out) => insightsScreen(insights, out));
 }
 
 function isInsights(value: unknown): value is Insights {

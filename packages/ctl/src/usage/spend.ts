@@ -9,9 +9,9 @@ export async function showSpend(
   tools: Tools,
 ): Promise<void> {
   const rollup = await readWholeSpend(await daemonApi(flags, tools), tools);
-  const { out, json, format } = tools.terminal;
+  const { format } = tools.terminal;
   // The rollup has several tables; names are those of the one that was chosen.
   const isList = format === 'csv' || (format === 'name' && by !== undefined);
   const document = isList ? rollup[spendTables[by ?? 'day']] : rollup;
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : spendScreen(rollup, out, by));
+  tools.terminal.show(document, (out) => spendScreen(rollup, out, by));
 }

@@ -26,8 +26,8 @@ export async function showUsage(
         'Millrace.',
     );
   }
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : usageScreen(document, out));
+
+  tools.terminal.show(document, (out) => usageScreen(document, out));
   if (document.backends.some(({ status }) => troubles.has(status))) tools.exitWith(2);
 }
 
