@@ -32,7 +32,6 @@ export async function listFleet(flags: FleetFlags, tools: Tools): Promise<void> 
   // A list has no progress.
   const answers = await Promise.all(listed.map(({ id }) => api.call('getTask', { id })));
   const tasks = answers.map(({ body }) => body).filter(({ status }) => status === 'IN_FLIGHT');
-
   tools.terminal.show({ workers, tasks }, (out) =>
     fleetScreen({ workers, tasks }, systemClock.now(), out),
   );

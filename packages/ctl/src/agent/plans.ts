@@ -10,7 +10,7 @@ import { rest } from '../base/rest.js';
 import type { Tools } from '../base/tools.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { renderTable, renderFacts, type Cell, type Sheet } from '../render/table.js';
 import { printable, printableLines } from '../render/text.js';
 import { chosen } from './choosing.js';
 import { findSession } from './find-session.js';
@@ -116,7 +116,6 @@ export async function showPlans(
   if (words !== undefined) return show((await found(words, flags, tools)).plan, tools);
   const api = await daemonApi(flags, tools);
   const { plans } = await api.call('listPlans');
-
   tools.terminal.show({ plans }, (out) =>
     listText(daemonLists.plans, plans, systemClock.now(), out),
   );
@@ -187,7 +186,7 @@ export function planScreen(plan: Plan, now: number, sheet: Sheet): string {
     ['status', cellOf(daemonLists.planStatus(plan), now, sheet)],
     ['repository', plan.repo ?? 'none'],
   ];
-  const head = renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], facts, sheet);
+  const head = renderFacts(facts, sheet);
   const rows = plan.tasks.map((task): Cell[] => [
     task.key,
     cellOf(daemonLists.planStatus(task), now, sheet),
@@ -197,11 +196,7 @@ export function planScreen(plan: Plan, now: number, sheet: Sheet): string {
     (task.depends_on ?? []).join(', ') || '-',
   ]);
   const titles = ['TASK', 'STATUS', 'CHECKS', 'AGENTS', 'BRANCH', 'AFTER'];
-  const table = renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
+  const table = renderTable(titles, rows, sheet);
   const races = plan.tasks.flatMap(({ key, race = [] }) =>
     race.map(({ session_id, backend, status, verify, diff, exact_usd: usd, picked, error }) => {
       const checks =

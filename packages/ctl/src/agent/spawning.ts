@@ -76,7 +76,6 @@ export async function spawnAgent(
     ...(parent === undefined ? {} : { parent_id: parent.id }),
   };
   const session = await spawnWithBudget(api, request, tools.terminal);
-
   tools.terminal.show(session, (out) => startedText(session, out));
 }
 
@@ -114,7 +113,7 @@ async function confirmBudget(refusal: Refusal, terminal: Terminal): Promise<void
     ['spent in 7 days', dollars(verdict.weekly_usd), capText(verdict.cap_weekly).trim()],
   ];
   err.write(`${err.paint('warn', 'A spend cap is reached.')}\n`);
-  err.write(renderTable([{ title: '' }, { title: '' }, { title: '' }], rows, err));
+  err.write(renderTable(['', '', ''], rows, err));
   if (await confirmed('Spawn anyway? [y/N] ', terminal)) return;
   throw new Refusal('CANCELLED', 'Nothing was started.');
 }
@@ -133,6 +132,6 @@ function startedText(session: Session, out: Outlet): string {
   const shown = driver === 'tmux' ? rows : rows.filter((_, at) => at !== 1);
   return (
     `Started ${printable(session.name)} on ${backend} in ${printable(workdir)}; it is ${status}.\n` +
-    renderTable([{ title: '' }, { title: '' }], shown, { ...out, columns: Infinity })
+    renderTable(['', ''], shown, { ...out, columns: Infinity })
   );
 }

@@ -31,7 +31,6 @@ export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> 
 
 export async function showAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const session = await findSession(await daemonApi(flags, tools), words);
-
   tools.terminal.show(session, (out) =>
     factsText(daemonLists.sessionFacts(session), systemClock.now(), out),
   );
@@ -39,7 +38,6 @@ export async function showAgent(words: string, flags: DaemonFlags, tools: Tools)
 
 export async function explainAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const session = await findSession(await daemonApi(flags, tools), words);
-
   const now = systemClock.now();
   tools.terminal.show(explain(session, now), (out) => explanationSheet(session, now, out));
 }

@@ -162,14 +162,13 @@ function painted(line: string, paint: Paint): string {
 
 /** The changed files with their counts. */
 export function statText({ files }: Diff, sheet: Sheet): string {
-  const titles = ['FILE', 'STATUS', 'ADDED', 'DELETED'].map((title) => ({ title }));
   const rows = files.map((file) => [
     file.old_path === null ? file.path : `${file.old_path} => ${file.path}`,
     file.binary ? `${file.status}, binary` : file.status,
     file.additions,
     file.deletions,
   ]);
-  return renderTable(titles, rows, sheet);
+  return renderTable(['FILE', 'STATUS', 'ADDED', 'DELETED'], rows, sheet);
 }
 
 /** `2 files changed, 5 lines added, 1 line deleted, compared with main` */

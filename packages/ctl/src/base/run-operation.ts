@@ -37,8 +37,7 @@ export async function runOperation(
     call(operation, { ...request, query: { ...query, ...more } });
   const answer = (pages ? await readPages(pages, flags, read) : await read()) as never;
   if (command.isFailure?.(answer)) exitWith(1);
-
-  terminal.show(command.json ? command.json(args, answer) : (answer as object), (out) =>
+  terminal.show(command.json ? command.json(args, answer) : answer, (out) =>
     shownText(command.shows(answer, args), systemClock.now(), out),
   );
 }

@@ -28,14 +28,13 @@ export function build(doctor: CtlCommand, tools: Tools): void {
         out.write(`${JSON.stringify({ ok: !failed, checks }, null, 2)}\n`);
         return;
       }
-      const { renderTable } = await import('../render/table.js');
+      const { renderTable, wrapped } = await import('../render/table.js');
       const rows = reports.map(({ status, name, finding, advice }) => [
         { text: status, tone: TONES[status] },
         name,
         advice === undefined ? finding : `${finding}. ${advice}`,
       ]);
-      const columns = [{ title: '' }, { title: '' }, { title: '', overflow: 'wrap' as const }];
-      out.write(`${renderTable(columns, rows, out)}\n${verdict(reports)}\n`);
+      out.write(`${renderTable(['', '', wrapped('')], rows, out)}\n${verdict(reports)}\n`);
     });
 }
 

@@ -3,7 +3,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { renderTable, type Cell } from '../render/table.js';
+import { renderTable, wrapped, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
 
 type ConfigView = DaemonSchema<'ConfigView'>;
@@ -25,12 +25,7 @@ export async function showConfig(
     out.write(`${JSON.stringify({ ...view, entries }, null, 2)}\n`);
     return;
   }
-  const columns = [
-    { title: 'KEY' },
-    { title: 'VALUE', overflow: 'wrap' as const },
-    { title: 'SOURCE' },
-  ];
-  out.write(renderTable(columns, entries.map(rowOf), out));
+  out.write(renderTable(['KEY', wrapped('VALUE'), 'SOURCE'], entries.map(rowOf), out));
   for (const warning of view.warnings) {
     err.write(`${err.paint('warn', 'Warning:')} ${printable(warning)}\n`);
   }

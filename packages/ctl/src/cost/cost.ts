@@ -21,7 +21,6 @@ export async function showCost(flags: DaemonFlags, tools: Tools): Promise<void> 
       `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
-
   const document = { spend, savings };
   tools.terminal.show(document, (out) => costScreen(document, out));
 }
@@ -55,7 +54,7 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
   ];
   const figures = rightAligned(rows.map(([, usd]) => priceText(usd)));
   const table = renderTable(
-    ['COST', 'USD', 'TOKENS'].map((title) => ({ title })),
+    ['COST', 'USD', 'TOKENS'],
     rows.map(([name, , note], at): Cell[] => [
       name,
       { text: figures[at]!, tone: name.startsWith('Saved') ? 'ok' : 'strong' },

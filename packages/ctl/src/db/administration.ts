@@ -8,7 +8,7 @@ import type {
 } from '@millrace/db/client';
 import type { Tools } from '../base/tools.js';
 import type { Outlet } from '../base/terminal.js';
-import { renderTable, timeText, type Cell } from '../render/table.js';
+import { renderTable, timeText, renderFacts, type Cell } from '../render/table.js';
 import { collectionsTable } from './catalog.js';
 import { counted } from '@millrace/contract/lists';
 import { whileShown } from './progress.js';
@@ -65,7 +65,6 @@ export async function promoteNow(
 
 export async function showStatus(database: RemoteDatabase, { terminal }: Shows): Promise<void> {
   const status = await database.status({ includeCollections: true });
-
   terminal.show(statusJson(status), (out) => statusText(status, database.url, out));
 }
 
@@ -99,7 +98,7 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
   if (status.cluster) rows.push(...clusterRows(status, status.cluster));
   if (status.compaction) rows.push(['compaction', compactionText(status.compaction)]);
   rows.push(['node', status.nodeId], ['lineage', status.lineageId]);
-  return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, out);
+  return renderFacts(rows, out);
 }
 
 function compactionText({ rows, totalRows, elapsedMs }: CompactionStatus): string {
@@ -136,7 +135,6 @@ function clusterRows({ role, minAcks }: DatabaseStatus, cluster: ClusterStatus):
 }
 
 function membersTable({ members, leaderId }: ClusterStatus, out: Outlet): string {
-  const columns = ['MEMBER', 'ADDRESS', 'STATE'].map((title) => ({ title }));
   const rows = members.map(({ nodeId, address, running }) => [
     nodeId,
     address,
@@ -144,7 +142,7 @@ function membersTable({ members, leaderId }: ClusterStatus, out: Outlet): string
       ? { text: nodeId === leaderId ? 'leader' : 'running', tone: 'ok' as const }
       : { text: 'not running', tone: 'bad' as const },
   ]);
-  return renderTable(columns, rows, out);
+  return renderTable(['MEMBER', 'ADDRESS', 'STATE'], rows, out);
 }
 
 function lagCell({ lag, lagMs, state }: DatabaseStatus): Cell {
@@ -162,9 +160,6 @@ function minAcksCell({ minAcks, followers }: DatabaseStatus): Cell {
 
 function followersTable({ followers }: DatabaseStatus, out: Outlet): string {
   const now = systemClock.now();
-  const columns = ['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST SEEN'].map((title) => ({
-    title,
-  }));
   const rows = followers.map(({ followerId, address, ackedSeq, lag, connectedAt, lastAckAt }) => [
     followerId,
     address,
@@ -175,16 +170,15 @@ function followersTable({ followers }: DatabaseStatus, out: Outlet): string {
       tone: connectedAt ? ('ok' as const) : ('bad' as const),
     },
   ]);
-  return renderTable(columns, rows, out);
+  return renderTable(['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST SEEN'], rows, out);
 }
 
 function tailsTable({ savedTails }: DatabaseStatus, out: Outlet): string {
-  const columns = ['SAVED TAIL', 'COMMITS', 'EPOCH', 'SAVED'].map((title) => ({ title }));
   const rows = savedTails.map(({ file, firstSeq, lastSeq, epoch, savedAt }) => [
     file,
     `${firstSeq} to ${lastSeq}`,
     epoch,
     savedAt.toISOString(),
   ]);
-  return renderTable(columns, rows, out);
+  return renderTable(['SAVED TAIL', 'COMMITS', 'EPOCH', 'SAVED'], rows, out);
 }

@@ -4,7 +4,7 @@ import { humanDuration } from '@millrace/kit/units';
 import type { Filter } from '@millrace/db';
 import type { CollectionStatus, RemoteDatabase } from '@millrace/db/client';
 import { asTyped } from '../base/command-name.js';
-import { renderTable } from '../render/table.js';
+import { renderTable, wrapped } from '../render/table.js';
 import type { Outlet } from '../base/terminal.js';
 import type { Tools } from '../base/tools.js';
 import { collectionJson } from './shapes.js';
@@ -35,7 +35,6 @@ export async function countRecords(
 
 export async function listCollections(database: RemoteDatabase, { terminal }: Shows) {
   const collections = await readCollections(database);
-
   terminal.show({ collections: collections.map(collectionJson) }, (out) =>
     collectionsTable(collections, out),
   );
@@ -47,7 +46,6 @@ export async function showCollection(
   { terminal }: Shows,
 ): Promise<void> {
   const found = named(await readCollections(database), name);
-
   terminal.show({ collection: collectionJson(found) }, (out) => collectionsTable([found], out));
 }
 
@@ -72,7 +70,6 @@ export async function listIndexes(
     return;
   }
   const titles = ['COLLECTION', 'INDEX', 'UNIQUE', 'SPARSE', 'KIND', 'STATE'];
-  const columns = titles.map((title) => ({ title }));
   const rows = indexes.map((index) => [
     index.collection,
     index.kind ? index.name : index.fields.join(', '),
@@ -81,7 +78,7 @@ export async function listIndexes(
     kindText(index),
     index.state,
   ]);
-  out.write(renderTable(columns, rows, out));
+  out.write(renderTable(titles, rows, out));
 }
 
 export async function readCollections(
@@ -100,19 +97,13 @@ export function named(collections: readonly CollectionStatus[], name: string): C
 
 export function collectionsTable(collections: readonly CollectionStatus[], out: Outlet): string {
   if (collections.length === 0) return 'No collections yet. The first record creates one.\n';
-  const columns = [
-    { title: 'COLLECTION' },
-    { title: 'RECORDS' },
-    { title: 'TTL' },
-    { title: 'INDEXES', overflow: 'wrap' as const },
-  ];
   const rows = collections.map(({ name, records, indexes, defaultTtlMs }) => [
     name,
     records,
     defaultTtlMs > 0 ? humanDuration(defaultTtlMs) : '',
     indexes.map(indexText).join('; '),
   ]);
-  return renderTable(columns, rows, out);
+  return renderTable(['COLLECTION', 'RECORDS', 'TTL', wrapped('INDEXES')], rows, out);
 }
 
 function indexText(index: CollectionStatus['indexes'][number]): string {

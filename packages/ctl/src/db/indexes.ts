@@ -130,7 +130,6 @@ export async function adviseIndexes(
     return;
   }
   const titles = ['COLLECTION', 'INDEX', 'QUERIES', 'TOTAL', 'MAX', 'ROWS READ', 'RETURNED'];
-  const columns = [...titles.map((title) => ({ title })), { title: 'LAST FILTER' }];
   const rows = advice.map((each) => [
     each.collection,
     `${each.fields.join(', ')}${each.collation && ` (${each.collation})`}`,
@@ -141,7 +140,7 @@ export async function adviseIndexes(
     each.rowsReturned,
     each.filter,
   ]);
-  out.write(renderTable(columns, rows, out));
+  out.write(renderTable([...titles.map((title) => ({ title })), 'LAST FILTER'], rows, out));
   const [first] = advice;
   out.write(
     asTyped('Create one with: ctl db index create ') +

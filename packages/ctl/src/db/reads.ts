@@ -33,7 +33,6 @@ export async function getRecord(
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const record = await recordNamed(database, options.collection, options.name, options.fields);
-
   terminal.show({ record: recordJson(record) }, (out) => recordSheet(record, out));
 }
 
@@ -159,13 +158,7 @@ export async function aggregateRecords(
       return title in values ? cellOf(values[title]) : cellOf(count);
     }),
   );
-  out.write(
-    renderTable(
-      titles.map((title) => ({ title })),
-      rows,
-      out,
-    ),
-  );
+  out.write(renderTable(titles, rows, out));
   if (groupBy.length > 0) out.write(`${counted(rows.length, 'group')}\n`);
   if (options.explain) out.write(planText(result.plan));
 }

@@ -61,10 +61,9 @@ export async function setSchema(
 }
 
 function violationsText({ violations, violating }: SetSchemaResult, { out }: Terminal): string {
-  const columns = [{ title: 'RECORD' }, { title: 'FIELD' }, { title: 'PROBLEM' }];
   const rows = violations.map(({ id, key, path, message }) => [key || id, path, message]);
   const rest = violating - violations.length;
-  return `${renderTable(columns, rows, out)}${rest > 0 ? `and ${rest} more\n` : ''}`;
+  return `${renderTable(['RECORD', 'FIELD', 'PROBLEM'], rows, out)}${rest > 0 ? `and ${rest} more\n` : ''}`;
 }
 
 export async function showSchema(
@@ -104,14 +103,13 @@ export async function listSchemas(database: RemoteDatabase, { terminal }: Shows)
     out.write(asTyped('No schemas. Set one with: ctl db schema set COLLECTION FILE\n'));
     return;
   }
-  const columns = ['COLLECTION', 'VALIDATE', 'VIOLATIONS', 'UPDATED'].map((title) => ({ title }));
   const rows = schemas.map((each) => [
     each.collection,
     each.validate,
     each.violationCount,
     each.updatedAt.toISOString(),
   ]);
-  out.write(renderTable(columns, rows, out));
+  out.write(renderTable(['COLLECTION', 'VALIDATE', 'VIOLATIONS', 'UPDATED'], rows, out));
 }
 
 /** As the REST API shows it. */

@@ -1,7 +1,7 @@
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { VerifyReport } from '@millrace/db';
 import type { Tools } from '../base/tools.js';
-import { renderTable } from '../render/table.js';
+import { renderTable, wrapped } from '../render/table.js';
 import { counted } from '@millrace/contract/lists';
 
 type Shows = Pick<Tools, 'terminal' | 'exitWith'>;
@@ -51,11 +51,6 @@ function reportText(report: VerifyReport, { terminal: { out } }: Shows): string 
     `${counted(report.logEntries, 'commit')} of the log at commit ${report.seq}`;
   const took = humanDuration(report.elapsedMs);
   if (report.ok) return `No problems found: checked ${checked} in ${took}.\n`;
-  const columns = [
-    { title: 'WHAT' },
-    { title: 'WHERE' },
-    { title: 'PROBLEM', overflow: 'wrap' as const },
-  ];
   const rows = report.problems.map(({ kind, where, detail }) => [
     { text: kind, tone: 'bad' as const },
     where,
@@ -63,7 +58,7 @@ function reportText(report: VerifyReport, { terminal: { out } }: Shows): string 
   ]);
   const hidden = report.problemCount - report.problems.length;
   return (
-    renderTable(columns, rows, out) +
+    renderTable(['WHAT', 'WHERE', wrapped('PROBLEM')], rows, out) +
     (hidden > 0 ? `and ${hidden} more\n` : '') +
     `${counted(report.problemCount, 'problem')} in ${checked}. Restore from a backup.\n`
   );

@@ -13,7 +13,7 @@ import * as daemonLists from '@millrace/contract/lists/daemon';
 import { humanAge } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
 import { cellOf } from '../base/list-text.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { renderTable, renderFacts, type Cell, type Sheet } from '../render/table.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 
@@ -127,7 +127,7 @@ export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): s
     ['repository', repo ?? 'none'],
     ['created', `${created} (${humanAge(Date.parse(created), now)})`],
   ];
-  const head = renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], facts, sheet);
+  const head = renderFacts(facts, sheet);
   const isWide = sheet.columns >= wideColumns;
   const rows = inTurn(pipeline.jobs).map(({ job, depth, above }): Cell[] => [
     `${'  '.repeat(depth)}${job.id}`,
@@ -137,11 +137,7 @@ export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): s
     ...(isWide ? [job.session_id ?? '-'] : []),
   ]);
   const titles = ['JOB', 'STATUS', 'BACKEND', 'TRIGGER', ...(isWide ? ['AGENT'] : [])];
-  const table = renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
+  const table = renderTable(titles, rows, sheet);
   return `${head}\n${table}${adviceFor(pipeline, sheet)}`;
 }
 

@@ -2,7 +2,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../base/arguments.js';
 import { harmless } from '../base/exchange.js';
 import type { Tools } from '../base/tools.js';
-import { renderTable } from '../render/table.js';
+import { renderTable, wrapped } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { readConfigFile, type ConfigFile } from './config-file.js';
 
@@ -80,13 +80,12 @@ function explained(
     const list = faults.map(({ place, pointer, message }) => `${place}: ${pointer} ${message}`);
     return new Refusal(refusal.code, list.join('; '), refusal.extra);
   }
-  const columns = [{ title: '' }, { title: '' }, { title: '', overflow: 'wrap' as const }];
   const rows = faults.map(({ place, pointer, message }) => [
     place,
     pointer,
     { text: message, tone: 'bad' as const },
   ]);
-  err.write(renderTable(columns, rows, err));
+  err.write(renderTable(['', '', wrapped('')], rows, err));
   const count = faults.length === 1 ? '1 error' : `${faults.length} errors`;
   const what = refusal.code === 'INVALID_CONFIG' ? `${count} in ${source.name}` : refusal.detail;
   return new Refusal(refusal.code, `${what.replace(/\.$/, '')}; nothing was written.`);

@@ -32,7 +32,6 @@ export async function showSchedule(
   { terminal }: Shows,
 ): Promise<void> {
   const { body: schedule } = await api.call('getSchedule', { queue, schedule: name });
-
   terminal.show(schedule, (out) => factsText(scheduleFacts(schedule), systemClock.now(), out));
 }
 

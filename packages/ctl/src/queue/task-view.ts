@@ -5,7 +5,7 @@ import { isUlid } from '@millrace/kit/ulid';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
 import type { Tools } from '../base/tools.js';
 import type { Tone } from '../render/paint.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { renderTable, renderFacts, wrapped, type Cell, type Sheet } from '../render/table.js';
 import { printableLines } from '../render/text.js';
 import type { QueueApi } from './api.js';
 
@@ -36,8 +36,7 @@ export async function showTask(
 
 /** A task: its fields, then the result of each attempt. */
 export function taskSheet(task: Task, now: number, sheet: Sheet): string {
-  const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
-  const facts = renderTable(columns, factsOf(task, now), sheet);
+  const facts = renderFacts(factsOf(task, now), sheet);
   return task.attempts.length === 0 ? facts : `${facts}\n${attemptsTable(task, sheet)}`;
 }
 
@@ -131,14 +130,11 @@ function payloadOf({ payload = '' }: { payload?: string }): Buffer {
 }
 
 function attemptsTable({ attempts }: Task, sheet: Sheet): string {
-  const columns = [
-    { title: 'ATTEMPT' },
-    { title: 'STARTED' },
-    { title: 'DURATION' },
-    { title: 'OUTCOME' },
-    { title: 'REASON', overflow: 'wrap' as const },
-  ];
-  return renderTable(columns, attempts.map(attemptRow), sheet);
+  return renderTable(
+    ['ATTEMPT', 'STARTED', 'DURATION', 'OUTCOME', wrapped('REASON')],
+    attempts.map(attemptRow),
+    sheet,
+  );
 }
 
 function attemptRow(attempt: Attempt): Cell[] {

@@ -19,7 +19,6 @@ export async function showBlocks(flags: BlocksFlags, tools: Tools): Promise<void
   const api = await daemonApi(where, tools);
   const found = await api.call('getUsageBlocks', { query: backend ? { backend } : {} });
   const blocks = active ? found.blocks.filter(({ is_active }) => is_active) : found.blocks;
-
   const document = { ...found, blocks };
   tools.terminal.show(document, (out) => blocksScreen(document, out));
 }
@@ -33,7 +32,7 @@ export function blocksScreen(
     return `There are no blocks of ${backend}: it has no transcripts here.\n`;
   const prices = rightAligned(blocks.map(({ exact_usd: usd }) => priceText(usd)));
   const table = renderTable(
-    ['START', 'END', 'USD', 'TOKENS', 'TOKENS/MIN', 'USD/H', 'MODELS'].map((title) => ({ title })),
+    ['START', 'END', 'USD', 'TOKENS', 'TOKENS/MIN', 'USD/H', 'MODELS'],
     blocks.map((block, at): Cell[] => [
       localTime(block.start),
       block.is_active ? { text: 'now', tone: 'ok' } : localTime(block.end).slice(11),
@@ -78,7 +77,7 @@ export function valueScreen({ by_backend: rows, total }: UsageValue, sheet: Shee
   if (rows.length === 0) return 'This daemon has not run any agents yet.\n';
   const titles = ['BACKEND', 'SESSIONS', 'FINISHED', 'MERGED', 'FIRST TRY', 'USD'];
   return renderTable(
-    [...titles, 'USD/TASK', 'USD/MERGED'].map((title) => ({ title })),
+    [...titles, 'USD/TASK', 'USD/MERGED'],
     (rows.length > 1 ? [...rows, total] : rows).map((row): Cell[] => [
       row.backend,
       String(row.sessions),

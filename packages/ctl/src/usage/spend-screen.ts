@@ -72,7 +72,7 @@ function sumsOf(rollup: SpendRollup, sheet: Sheet): string {
   ];
   const figures = rightAligned(rows.map(([, usd]) => priceText(usd)));
   return renderTable(
-    ['SPEND', 'USD', 'TOKENS'].map((title) => ({ title })),
+    ['SPEND', 'USD', 'TOKENS'],
     rows.map(([name, , tokens], at): Cell[] => [
       name,
       { text: figures[at]!, tone: 'strong' },
@@ -131,11 +131,7 @@ function tableOf(by: SpendBy, given: readonly SpendRow[], sheet: Sheet, most = I
     ];
   });
   const columns = [titles[by], 'USD', ...(isWide ? [''] : []), 'TOKENS', ''];
-  const table = renderTable(
-    columns.map((each) => ({ title: each })),
-    cells,
-    sheet,
-  );
+  const table = renderTable(columns, cells, sheet);
   const left = rows.length - shown.length;
   return left > 0 ? `${table}${sheet.paint('dim', `... and ${left} more`)}\n` : table;
 }
