@@ -3,15 +3,10 @@ import { systemClock } from '@millrace/kit/clock';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi, type QueueFlags } from '../queue/api.js';
 import { renderTable, type Sheet } from '../render/table.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { agentsQueue } from './submitting.js';
 
-export interface FleetFlags {
-  queue?: string;
-  queueUrl?: string;
-  tokenFile?: string;
-  data?: string;
-}
+export type FleetFlags = Flags<'queue queueUrl tokenFile data'>;
 
 export type Fleet = QueueSchema<'WorkerList'> & { tasks: QueueSchema<'Task'>[] };
 

@@ -7,7 +7,7 @@ import { asTyped } from '../base/command-name.js';
 import { harmless } from '../base/exchange.js';
 import { cellOf, listText } from '../base/list-text.js';
 import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
 import { renderTable, renderFacts, type Cell, type Sheet } from '../render/table.js';
@@ -22,12 +22,7 @@ export interface PlanFlags extends DaemonFlags {
   detach?: boolean;
 }
 
-export interface CompleteFlags extends DaemonFlags {
-  result?: string;
-  branch?: string;
-  failed?: boolean;
-  as?: string;
-}
+export type CompleteFlags = DaemonFlags & Flags<'result branch as', 'failed'>;
 
 const pollMs = 500;
 

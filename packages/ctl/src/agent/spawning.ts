@@ -4,7 +4,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { asTyped } from '../base/command-name.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../base/confirming.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { dollars } from '../render/figures.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
@@ -16,19 +16,10 @@ type SpawnRequest = DaemonSchema<'SpawnRequest'>;
 type Session = DaemonSchema<'Session'>;
 
 /** Flags that describe an agent and where it runs. */
-export interface WorkFlags {
-  backend?: string;
-  model?: string;
-  repo?: string;
-  cwd?: string;
-  branch?: string;
-  worktree?: boolean;
-  name?: string;
-  tag?: string[];
-  autoRestart?: boolean;
-  driver?: SpawnRequest['driver'];
-  force?: boolean;
-}
+export type WorkFlags = Flags<
+  'backend model repo cwd branch name',
+  'worktree autoRestart force'
+> & { tag?: string[]; driver?: SpawnRequest['driver'] };
 
 export interface SpawnFlags extends WorkFlags, DaemonFlags {
   parent?: string;

@@ -5,15 +5,18 @@ import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
 import { factsText, listText } from '../base/list-text.js';
 import { explain, explanationSheet } from './explaining.js';
+import { listFleet, type FleetFlags } from './fleet.js';
 import { findSession, readSessions } from './find-session.js';
 
 type Session = DaemonSchema<'Session'>;
 
-export interface ListFlags extends DaemonFlags {
+interface ListFlags extends DaemonFlags, FleetFlags {
   status?: Session['status'];
+  all?: boolean;
 }
 
 export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> {
+  if (flags.all) return listFleet(flags, tools);
   const api = await daemonApi(flags, tools);
   const all = await readSessions(api);
   const { status } = flags;

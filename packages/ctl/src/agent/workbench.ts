@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
 import { findSession } from './find-session.js';
 import type { Paint } from '../render/paint.js';
@@ -12,24 +12,11 @@ export interface BaseFlags extends DaemonFlags {
 export interface DiffFlags extends BaseFlags {
   stat?: boolean;
 }
-export interface CommitFlags extends DaemonFlags {
-  message?: string;
-  force?: boolean;
-}
-export interface PushFlags extends DaemonFlags {
-  remote?: string;
-  force?: boolean;
-}
-export interface OpenPrFlags extends BaseFlags {
-  title?: string;
-  body?: string;
-  draft?: boolean;
-}
-export interface MergeFlags extends BaseFlags {
-  strategy?: DaemonSchema<'MergeStrategy'>;
-  message?: string;
-  force?: boolean;
-}
+export type CommitFlags = DaemonFlags & Flags<'message', 'force'>;
+export type PushFlags = DaemonFlags & Flags<'remote', 'force'>;
+export type OpenPrFlags = BaseFlags & Flags<'title body', 'draft'>;
+export type MergeFlags = BaseFlags &
+  Flags<'message', 'force'> & { strategy?: DaemonSchema<'MergeStrategy'> };
 export interface RebaseFlags extends BaseFlags {
   force?: boolean;
 }

@@ -2,8 +2,7 @@ import type { OperationCommand } from '@millrace/contract/lists';
 import { systemClock } from '@millrace/kit/clock';
 import { Option } from 'commander';
 import { shownText } from './list-text.js';
-import { wholeNumber } from './arguments.js';
-import { momentAgo } from './arguments.js';
+import { wholeNumber, momentAgo } from './arguments.js';
 import type { Tools } from './tools.js';
 
 export interface OperationRequest {

@@ -1,18 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { lineOf } from '../base/places.js';
 import { serviceFile, type Manager, type ServiceFile } from './service-file.js';
 
-export interface InstallFlags {
-  print?: boolean;
-  force?: boolean;
-  for?: Manager;
-  listen?: string;
-  data?: string;
-  config?: string;
-}
+export type InstallFlags = Flags<'listen data config', 'print force'> & { for?: Manager };
 
 /** Writes or prints the service file; the user starts the service. */
 export async function installService(flags: InstallFlags, tools: Tools): Promise<void> {

@@ -1,12 +1,8 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
-import type {
-  ClusterStatus,
-  CompactionStatus,
-  DatabaseStatus,
-  RemoteDatabase,
-} from '@millrace/db/client';
-import type { Tools } from '../base/tools.js';
+import type { ClusterStatus, CompactionStatus, DatabaseStatus } from '@millrace/db/client';
+import { wholeNumber } from '../base/arguments.js';
+import type { ConnectedTools } from './connection.js';
 import type { Outlet } from '../base/terminal.js';
 import { renderTable, timeText, renderFacts, type Cell } from '../render/table.js';
 import { collectionsTable } from './catalog.js';
@@ -14,13 +10,13 @@ import { counted } from '@millrace/contract/lists';
 import { whileShown } from './progress.js';
 import { secondsText, statusJson } from './shapes.js';
 
-type Shows = Pick<Tools, 'terminal'>;
-
 export async function compactNow(
-  database: RemoteDatabase,
-  options: { trimBeforeSeq: number | undefined; dryRun: boolean },
-  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+  { trimBefore, dryRun = false }: { trimBefore?: string; dryRun?: boolean },
+  { connected, terminal, lifecycle }: ConnectedTools,
 ): Promise<void> {
+  const trimBeforeSeq = wholeNumber(trimBefore, '--trim-before');
+  const options = { trimBeforeSeq, dryRun };
+  const database = await connected();
   const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await whileShown(
     { terminal, lifecycle },
     {
@@ -51,10 +47,11 @@ function compactionShare(compaction: CompactionStatus | undefined) {
 }
 
 export async function promoteNow(
-  database: RemoteDatabase,
-  options: { force: boolean; maxLag: number | undefined },
-  { terminal }: Shows,
+  { force = false, maxLag }: { force?: boolean; maxLag?: string },
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
+  const options = { force, maxLag: wholeNumber(maxLag, '--max-lag') };
+  const database = await connected();
   const { role, epoch, seq, lag } = await database.promote(options);
   const lost = lag > 0 ? `, without ${counted(lag, 'commit')} of the old leader` : '';
   terminal.show(
@@ -63,7 +60,8 @@ export async function promoteNow(
   );
 }
 
-export async function showStatus(database: RemoteDatabase, { terminal }: Shows): Promise<void> {
+export async function showStatus(_flags: object, { connected, terminal }: ConnectedTools) {
+  const database = await connected();
   const status = await database.status({ includeCollections: true });
   terminal.show(statusJson(status), (out) => statusText(status, database.url, out));
 }

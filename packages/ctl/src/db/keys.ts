@@ -13,7 +13,7 @@ import {
   unnamedFile,
   type Credentials,
 } from '../base/credentials.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 
 export interface KeyEntry {
   id: string;
@@ -22,16 +22,9 @@ export interface KeyEntry {
   expires_at?: string;
 }
 
-export interface KeysFileFlags {
-  keysFile?: string;
-  config?: string;
-}
+export type KeysFileFlags = Flags<'keysFile config'>;
 
-export interface CreateKeyFlags extends KeysFileFlags {
-  id?: string;
-  scope: string[];
-  expires?: string;
-}
+export type CreateKeyFlags = KeysFileFlags & Flags<'id expires'> & { scope: string[] };
 
 export const keys: Credentials<KeyEntry> = {
   list: 'keys',

@@ -1,3 +1,4 @@
+import { UsageError } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { VerifyReport } from '@millrace/db';
 import type { Tools } from '../base/tools.js';
@@ -6,14 +7,25 @@ import { counted } from '@millrace/contract/lists';
 
 type Shows = Pick<Tools, 'terminal' | 'exitWith'>;
 
-export async function verifyData(directory: string, tools: Shows): Promise<void> {
+/** Verifies a data directory, or a backup; `storeIn` says where the database is in a directory. */
+export async function verifyEither(
+  { data, backup }: { data?: string; backup?: string },
+  tools: Shows,
+  storeIn = (directory: string) => directory,
+): Promise<void> {
+  if (data !== undefined && backup === undefined) await verifyData(storeIn(data), tools);
+  else if (backup !== undefined && data === undefined) await verifyBackup(backup, tools);
+  else throw new UsageError('Name what to check: --data DIR or --backup FILE.');
+}
+
+async function verifyData(directory: string, tools: Shows): Promise<void> {
   const { verify } = await import('@millrace/db');
   const report = await verify(directory);
   if (!report.ok) tools.exitWith(1);
   tools.terminal.show(reportJson(report), () => reportText(report, tools));
 }
 
-export async function verifyBackup(file: string, { terminal }: Shows): Promise<void> {
+async function verifyBackup(file: string, { terminal }: Shows): Promise<void> {
   const { checkBackup } = await import('@millrace/db');
   const { header, trailer } = await checkBackup(file);
   const { out, json } = terminal;

@@ -5,15 +5,12 @@ import { UsageError } from '@millrace/kit/errors';
 import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../base/arguments.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { listText } from '../base/list-text.js';
 
 type Note = DaemonSchema<'InboxNote'>;
 
-export interface InboxFlags extends DaemonFlags {
-  unread?: boolean;
-  limit?: string;
-}
+export type InboxFlags = DaemonFlags & Flags<'limit', 'unread'>;
 
 const maxNotes = 1_000;
 

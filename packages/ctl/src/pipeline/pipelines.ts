@@ -7,7 +7,7 @@ import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { harmless } from '../base/exchange.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
 import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { printableLines, printable, wrap } from '../render/text.js';
 import * as daemonLists from '@millrace/contract/lists/daemon';
 import { humanAge } from '@millrace/kit/units';
@@ -17,10 +17,7 @@ import { renderTable, renderFacts, type Cell, type Sheet } from '../render/table
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 
-export interface RunFlags extends DaemonFlags {
-  start?: boolean;
-  wait?: boolean;
-}
+export type RunFlags = DaemonFlags & Flags<never, 'start wait'>;
 
 export async function runPipeline(file: string, flags: RunFlags, tools: Tools): Promise<void> {
   const source = await readConfigFile(file, tools.terminal, 'name: ... and jobs: [...]');
@@ -88,16 +85,14 @@ export async function showPipeline(
   }
 }
 
-export async function changePipeline(
-  words: string,
-  act: 'start' | 'cancel',
-  flags: DaemonFlags,
-  tools: Tools,
-): Promise<void> {
-  const { api, pipeline } = await found(words, flags, tools);
-  const operation = act === 'start' ? 'startPipeline' : 'cancelPipeline';
-  show(await api.call(operation, { path: { id: pipeline.id } }), tools);
-}
+const changer =
+  (operation: 'startPipeline' | 'cancelPipeline') =>
+  async (words: string, flags: DaemonFlags, tools: Tools): Promise<void> => {
+    const { api, pipeline } = await found(words, flags, tools);
+    show(await api.call(operation, { path: { id: pipeline.id } }), tools);
+  };
+export const startPipeline = changer('startPipeline');
+export const cancelPipeline = changer('cancelPipeline');
 
 async function found(words: string, flags: DaemonFlags, tools: Tools) {
   const api = await daemonApi(flags, tools);

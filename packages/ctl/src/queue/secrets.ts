@@ -13,7 +13,7 @@ import {
   type Credentials,
 } from '../base/credentials.js';
 import { dataDirectory } from '../base/data-directory.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { queueSecretsFile, queueSettingsFile } from '../base/places.js';
 
 export interface SecretEntry {
@@ -49,10 +49,7 @@ function toBlockStyle(document: Document): void {
   });
 }
 
-export interface SecretsFileFlags {
-  secretsFile?: string;
-  config?: string;
-}
+export type SecretsFileFlags = Flags<'secretsFile config'>;
 
 export interface SecretAddFlags extends SecretsFileFlags {
   queues?: string[];

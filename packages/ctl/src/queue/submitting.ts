@@ -4,14 +4,38 @@ import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
-import type { QueueApi } from './api.js';
-import type { Submission } from './submission.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
+import {
+  checkBatchFlags,
+  submissionOf,
+  waitOf,
+  type Submission,
+  type SubmitFlags,
+} from './submission.js';
 import { lastErrorText, waitingText } from './task-view.js';
 import { rest } from '../base/rest.js';
 import { patiently } from './waiting.js';
 
 type Task = QueueSchema<'Task'>;
 type SubmitResult = QueueSchema<'SubmitResult'>;
+
+/** Submits a task, or a file of tasks. */
+export async function submit(
+  queue: string,
+  handler: string | undefined,
+  stdin: string | undefined,
+  flags: QueueFlags & SubmitFlags,
+  tools: Tools,
+): Promise<void> {
+  if (flags.batch !== undefined) {
+    checkBatchFlags(handler, flags);
+    const { submitFile } = await import('./batching.js');
+    return submitFile(queueApi(flags, tools), { queue, file: flags.batch }, tools);
+  }
+  const wait = waitOf(flags);
+  const task = await submissionOf(handler, stdin, flags, tools.terminal);
+  await submitTask(queueApi(flags, tools), { queue, task, wait }, tools);
+}
 
 interface SubmitOptions {
   queue: string;

@@ -13,7 +13,7 @@ import {
   unnamedFile,
   type Credentials,
 } from '../base/credentials.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 
 /** In ascending order; a submitter cannot claim and a worker cannot submit. */
 const roleLevels = [['submitter', 'worker'], 'operator', 'admin'] as const;
@@ -39,17 +39,9 @@ export const tokens: Credentials<TokenEntry> = {
   }),
 };
 
-export interface TokensFileFlags {
-  tokensFile?: string;
-  config?: string;
-}
+export type TokensFileFlags = Flags<'tokensFile config'>;
 
-export interface TokenFlags extends TokensFileFlags {
-  principal?: string;
-  grant?: string[];
-  id?: string;
-  expires?: string;
-}
+export type TokenFlags = TokensFileFlags & Flags<'principal id expires'> & { grant?: string[] };
 
 type Shows = Pick<Tools, 'terminal'>;
 type Grant = TokenEntry['grants'][number];

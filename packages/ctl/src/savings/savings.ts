@@ -2,18 +2,12 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { auditScreen, savingsScreen, benchmarkScreen } from './savings-screen.js';
 import { parseSince } from '../base/since.js';
 
-export interface SavingsFlags extends DaemonFlags {
-  since?: string;
-  benchmark?: boolean;
-  audit?: boolean;
-  calibrate?: boolean;
-  calibrateMax?: string;
-  watch?: boolean;
-}
+export type SavingsFlags = DaemonFlags &
+  Flags<'since calibrateMax', 'benchmark audit calibrate watch'>;
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 

@@ -3,7 +3,22 @@ import { asTyped } from '../base/command-name.js';
 import { renderTable, wrapped, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import type { ConnectorState } from './connectors.js';
+import type { Tools } from '../base/tools.js';
 import type { Overview, PartState } from './overview.js';
+import { readOverview, type StatusFlags } from './read-overview.js';
+
+export async function showStatus(flags: StatusFlags, tools: Tools): Promise<void> {
+  const overview = await readOverview(flags, tools);
+  const { format } = tools.terminal;
+  const document = format === 'name' ? runningIn(overview) : overview;
+  tools.terminal.show(document, (out) => statusScreen(overview, out));
+  if (!overview.ok) tools.exitWith(1);
+}
+
+/** `-o name`: the servers that run, as `ctl logs` and `ctl restart` take them. */
+function runningIn(overview: Overview): string[] {
+  return (['db', 'queue', 'daemon'] as const).filter((name) => overview[name].up);
+}
 
 /** A row for each server, then the reasons for problems. */
 export function statusScreen(overview: Overview, sheet: Sheet): string {

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { dollars, rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { priceText } from './spend-screen.js';
@@ -9,10 +9,7 @@ import { priceText } from './spend-screen.js';
 type UsageBlock = DaemonSchema<'UsageBlock'>;
 type UsageValue = DaemonSchema<'UsageValue'>;
 
-export interface BlocksFlags extends DaemonFlags {
-  backend?: string;
-  active?: boolean;
-}
+export type BlocksFlags = DaemonFlags & Flags<'backend', 'active'>;
 
 export async function showBlocks(flags: BlocksFlags, tools: Tools): Promise<void> {
   const { backend, active, ...where } = flags;
