@@ -160,6 +160,10 @@ func TestCancelAndLease(t *testing.T) {
 			ended <- job.Cause()
 			return nil, ctx.Err()
 		},
+		// The lease is not extended before the test ends.
+	}, &WorkerOptions{Lease: 10 * time.Minute})
+	defer stop()
+	stopLong := startWorker(t, queue, "go-lease", map[string]Handler{
 		"long": func(ctx context.Context, job *Job) (any, error) {
 			if err := job.Progress(ctx, 50, "half"); err != nil {
 				return nil, err
@@ -167,7 +171,7 @@ func TestCancelAndLease(t *testing.T) {
 			return job.Task.Attempt, sleep(ctx, 3*time.Second)
 		},
 	}, &WorkerOptions{Lease: time.Second})
-	defer stop()
+	defer stopLong()
 	must(queue.Submit(ctx, "go-lease", "slow", nil, nil))
 	check(t, queue.Cancel(ctx, <-started, ""))
 	if cause := <-ended; cause != ErrCancelled {

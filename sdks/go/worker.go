@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"log"
 	"math/rand"
+	"net/url"
 	"reflect"
 	"regexp"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -90,6 +92,8 @@ type Worker struct {
 
 const (
 	claimWait          = 30 * time.Second
+	watchAfter         = 500 * time.Millisecond
+	watchWait          = 30 * time.Second
 	maxPerClaim        = 100
 	maxHandlersInClaim = 100
 	maxSettle          = 100
@@ -234,6 +238,7 @@ func (w *Worker) run(task *claimed, handlers *sync.WaitGroup) {
 	w.mu.Lock()
 	w.running[r] = struct{}{}
 	w.mu.Unlock()
+	go r.watch(ctx)
 	job := &Job{Task: r.task, running: r, steps: newSteps(task.history), dependencies: task.Dependencies}
 	result, err := w.handle(ctx, job)
 	w.mu.Lock()
@@ -377,6 +382,30 @@ func (r *running) stop(cause error) {
 	}
 	r.mu.Unlock()
 	r.cancel()
+}
+
+// watch waits for the end of a task that runs for longer than most, which is a cancel.
+func (r *running) watch(ctx context.Context) {
+	for pause := watchAfter; sleep(ctx, pause) == nil && !r.ended(); pause = 0 {
+		var task Task
+		started := time.Now()
+		err := r.worker.queue.api.call(ctx, request{
+			method: "GET", path: join("/v1/tasks/", r.task.ID),
+			query:  url.Values{"wait_ms": {strconv.FormatInt(watchWait.Milliseconds(), 10)}},
+			header: map[string]string{"X-Queue-Lease-Token": r.token},
+		}, &task)
+		// A role that may only read tasks that it holds is refused when the lease is gone.
+		if task.Status == "DEAD" || IsCode(err, "FORBIDDEN") || IsCode(err, "TASK_NOT_FOUND") {
+			if err := r.extend(ctx, nil); err != nil && ctx.Err() == nil && !r.ended() {
+				r.worker.options.OnError(err)
+			}
+			return
+		}
+		// A server that is away, draining or overloaded: the next extension of the lease finds out.
+		if err != nil || time.Since(started) < watchWait/2 {
+			return
+		}
+	}
 }
 
 func (r *running) extend(ctx context.Context, progress fields) error {

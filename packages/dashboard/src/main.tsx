@@ -18,12 +18,12 @@ const client = new QueryClient({
       // Retry only when the daemon cannot be reached; an error response would repeat.
       retry: (failures, error) => error instanceof ApiError && error.status === 0 && failures < 1,
       networkMode: 'always',
-      refetchOnWindowFocus: () => liveStore.current() !== 'live',
+      refetchOnWindowFocus: () => liveStore.value !== 'live',
       // Events keep the cache up to date; without them the page polls.
       refetchInterval: ({ state: { error, status } }) => {
         const isClientError =
           error instanceof ApiError && error.status >= 400 && error.status < 500;
-        const isLive = liveStore.current() === 'live' && status === 'success';
+        const isLive = liveStore.value === 'live' && status === 'success';
         return isClientError || isLive ? false : pollMs;
       },
     },

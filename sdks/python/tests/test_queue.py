@@ -156,7 +156,8 @@ class Work(unittest.TestCase):
                 stopped.set()
                 raise
 
-        with self.worker({"slow": slow}, lease=1.5):
+        # The lease is not extended before the test ends.
+        with self.worker({"slow": slow}, lease=180):
             task = queue.submit("py", "slow")
             self.assertTrue(started.wait(30))
             queue.cancel(task.id)

@@ -1,5 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 interface ProgramKey {
@@ -25,7 +32,7 @@ export class Hostility {
   readonly #trace: string;
   readonly #programs: string;
 
-  constructor(private readonly directory: string) {
+  constructor(directory: string) {
     this.#trace = join(directory, 'trace');
     this.#programs = join(directory, 'programs');
     mkdirSync(this.#programs);
@@ -53,14 +60,16 @@ export class Hostility {
   infect(gitDirectory: string, by: 'config' | 'include' | 'includeIf' = 'config'): void {
     const config = join(gitDirectory, 'config');
     const target = by === 'config' ? config : join(gitDirectory, 'included');
-    for (const { key, value } of programKeys) {
+    const settings = programKeys.map(({ key, value }) => {
       const given = value
         .replace('{program}', () => this.program(key))
         .replace('{hooks}', () => this.#programs);
-      plainGit(this.directory, 'config', '--file', target, key, given);
-    }
+      return settingText(key, given);
+    });
+    // Written as text: git would be one process for each of them.
+    appendFileSync(target, settings.join(''));
     const name = by === 'include' ? 'include.path' : 'includeIf.gitdir:**.path';
-    if (by !== 'config') plainGit(this.directory, 'config', '--file', config, name, target);
+    if (by !== 'config') appendFileSync(config, settingText(name, target));
     const directory = join(gitDirectory, 'hooks');
     mkdirSync(directory, { recursive: true });
     for (const hook of hooks) {
@@ -82,6 +91,14 @@ export class Hostility {
     writeFileSync(join(path, 'f.txt'), 'two\n');
     this.infect(join(path, '.git'), by);
   }
+}
+
+/** A setting as `git config` writes it: section, subsection and name have dots between. */
+function settingText(key: string, value: string): string {
+  const [, section, , subsection, name] = /^([^.]+)(\.(.+))?\.([^.]+)$/s.exec(key)!;
+  const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+  const head = subsection === undefined ? section : `${section} ${quoted(subsection)}`;
+  return `[${head}]\n\t${name} = ${quoted(value)}\n`;
 }
 
 /** Git as a person runs it. */

@@ -3,6 +3,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import { authorizedFetch } from './client.js';
 import { EventParser } from '@millrace/client';
 import { applyEvents } from './live-cache.js';
+import { Store } from './store.js';
 import { tokenStore } from './token.js';
 
 export type LiveState = 'connecting' | 'live' | 'lost';
@@ -12,22 +13,7 @@ const silenceMs = 40_000;
 /** Events are applied in batches, so that a burst costs one redraw. */
 const batchMs = 80;
 
-let state: LiveState = 'connecting';
-const listeners = new Set<() => void>();
-
-export const liveStore = {
-  current: (): LiveState => state,
-  subscribe(listener: () => void): () => void {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  },
-};
-
-function setState(next: LiveState): void {
-  if (state === next) return;
-  state = next;
-  for (const listener of listeners) listener();
-}
+export const liveStore = new Store<LiveState>('connecting');
 
 /** Reads the daemon's event stream while the page is open, and reconnects when it breaks. */
 export function followEvents(client: QueryClient): () => void {
@@ -40,8 +26,8 @@ export function followEvents(client: QueryClient): () => void {
         await readStream(stop.signal, lastId, {
           onOpen: () => {
             failures = 0;
-            const wasLost = state === 'lost';
-            setState('live');
+            const wasLost = liveStore.value === 'lost';
+            liveStore.set('live');
             // Events may be missing after a reconnect, so everything is read again.
             if (wasLost) void client.invalidateQueries();
           },
@@ -55,11 +41,9 @@ export function followEvents(client: QueryClient): () => void {
       }
       if (stop.signal.aborted) return;
       // Without events the pages poll; a refetch starts that.
-      if (state === 'live') {
-        setState('lost');
-        void client.invalidateQueries();
-      }
-      setState('lost');
+      const wasLive = liveStore.value === 'live';
+      liveStore.set('lost');
+      if (wasLive) void client.invalidateQueries();
       failures++;
       await pause(Math.min(1000 * 2 ** Math.min(failures - 1, 4), 10_000), stop.signal);
     }

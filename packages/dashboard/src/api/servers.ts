@@ -1,7 +1,14 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { useSyncExternalStore } from 'react';
+import { Store } from './store.js';
 import { authorizedFetch } from './client.js';
-import { judge, unknownServers, type Observed, type Servers } from './server-states.js';
+import {
+  judge,
+  unknownServers,
+  type Observed,
+  type Server,
+  type ServerName,
+  type Servers,
+} from './server-states.js';
 import { tokenStore } from './token.js';
 
 /** Monotonic, because silence is measured and nothing else. */
@@ -13,26 +20,32 @@ const timeoutMs = 2_000;
 const judgeMs = 500;
 
 let observed: Observed = { since: now(), answer: undefined, isUnreachable: false };
-let servers: Servers = unknownServers;
-const listeners = new Set<() => void>();
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
+const servers = new Store<Servers>(unknownServers);
 
 function update(change: Partial<Observed> = {}): void {
   observed = { ...observed, ...change };
   const next = judge(observed, now());
-  if (JSON.stringify(next) === JSON.stringify(servers)) return;
-  servers = next;
-  for (const listener of listeners) listener();
+  if (JSON.stringify(next) !== JSON.stringify(servers.value)) servers.set(next);
 }
 
 /** Liveness of daemon, queue server and database. */
-export function useServers(): Servers {
-  return useSyncExternalStore(subscribe, () => servers);
+export const useServers = (): Servers => servers.use();
+
+/** True while the server of this page, or the daemon before it, is away: actions would fail. */
+export function useIsAway(): boolean {
+  const states = useServers();
+  const [, first = ''] = /^#\/([\w-]+)/.exec(location.hash) ?? [];
+  const isAway = ({ state }: Server) => state === 'down' || state === 'no_answer';
+  return isAway(states.daemon) || isAway(states[serverOfPage[first] ?? 'daemon']);
 }
+
+const serverOfPage: Readonly<Record<string, ServerName>> = {
+  queues: 'queue',
+  tasks: 'queue',
+  flows: 'queue',
+  'dead-letters': 'queue',
+  database: 'database',
+};
 
 /** Polls the servers while the page is visible. */
 export function followServers(): () => void {

@@ -1,66 +1,52 @@
+import { Store } from './store.js';
+
 /**
  * The bearer token: in sessionStorage, or in localStorage when the user chooses to stay logged in.
  * Never in the URL, which ends up in histories and logs.
  */
 const name = 'millrace.token';
 
-let token: string | undefined = readStored();
-let isLoginRequired = false;
-let hasLinkFailed = false;
-const listeners = new Set<() => void>();
-
-export const tokenStore = {
-  current: (): string | undefined => token,
+interface Login {
+  token: string | undefined;
   /** Whether the daemon requires a token, or refused the current one. */
-  isLoginRequired: (): boolean => isLoginRequired,
+  isRequired: boolean;
   /** Whether the page was opened with a login link that failed. */
-  hasLinkFailed: (): boolean => hasLinkFailed,
-  /** The browser has a login cookie now, so a stored token is obsolete. */
-  loggedIn(): void {
-    token = undefined;
-    isLoginRequired = false;
-    hasLinkFailed = false;
-    deleteStored();
-    notify();
-  },
-  linkFailed(): void {
-    hasLinkFailed = true;
-    notify();
-  },
-  set(value: string, { remember }: { remember: boolean }): void {
-    token = value;
-    isLoginRequired = false;
-    deleteStored();
-    (remember ? localStorage : sessionStorage).setItem(name, value);
-    notify();
-  },
-  clear(): void {
-    token = undefined;
-    deleteStored();
-    notify();
-  },
-  /** A request with this token returned 401. */
-  requireLogin(usedToken: string | undefined): void {
-    // The response to an older request says nothing about a token entered since.
-    if (usedToken !== token || isLoginRequired) return;
-    isLoginRequired = true;
-    notify();
-  },
-  subscribe(listener: () => void): () => void {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  },
-};
-
-function readStored(): string | undefined {
-  return sessionStorage.getItem(name) ?? localStorage.getItem(name) ?? undefined;
+  hasLinkFailed: boolean;
 }
+
+const stored = sessionStorage.getItem(name) ?? localStorage.getItem(name) ?? undefined;
+const store = new Store<Login>({ token: stored, isRequired: false, hasLinkFailed: false });
+const change = (next: Partial<Login>) => store.set({ ...store.value, ...next });
 
 function deleteStored(): void {
   sessionStorage.removeItem(name);
   localStorage.removeItem(name);
 }
 
-function notify(): void {
-  for (const listener of listeners) listener();
-}
+export const tokenStore = {
+  subscribe: store.subscribe,
+  current: (): string | undefined => store.value.token,
+  isLoginRequired: (): boolean => store.value.isRequired,
+  hasLinkFailed: (): boolean => store.value.hasLinkFailed,
+  /** The browser has a login cookie now, so a stored token is obsolete. */
+  loggedIn(): void {
+    deleteStored();
+    change({ token: undefined, isRequired: false, hasLinkFailed: false });
+  },
+  linkFailed: (): void => change({ hasLinkFailed: true }),
+  set(token: string, { remember }: { remember: boolean }): void {
+    deleteStored();
+    (remember ? localStorage : sessionStorage).setItem(name, token);
+    change({ token, isRequired: false });
+  },
+  clear(): void {
+    deleteStored();
+    change({ token: undefined });
+  },
+  /** A request with this token returned 401. */
+  requireLogin(usedToken: string | undefined): void {
+    // The response to an older request says nothing about a token entered since.
+    const { token, isRequired } = store.value;
+    if (usedToken === token && !isRequired) change({ isRequired: true });
+  },
+};

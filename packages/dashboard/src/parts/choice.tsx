@@ -1,7 +1,13 @@
+import type { ReactNode } from 'react';
+import { useParam } from './location.js';
+
+/** Texts by value, in the order of the buttons. */
+type Texts<Value extends string> = Readonly<Partial<Record<Value, ReactNode>>>;
+
 interface ChoiceProps<Value extends string> {
   label: string;
   value: Value;
-  options: readonly { value: Value; text: string }[];
+  options: Texts<Value>;
   onChange: (value: Value) => void;
   /** Looks like tabs, for the views of a page. */
   isTabs?: boolean;
@@ -17,17 +23,29 @@ export function Choice<Value extends string>({
 }: ChoiceProps<Value>) {
   return (
     <div className={isTabs ? 'tabs' : 'chips'} role="group" aria-label={label}>
-      {options.map((option) => (
+      {(Object.entries(options) as [Value, ReactNode][]).map(([option, text]) => (
         <button
-          key={option.value}
+          key={option}
           type="button"
           className={isTabs ? 'tab' : 'chip'}
-          aria-pressed={option.value === value}
-          onClick={() => onChange(option.value)}
+          aria-pressed={option === value}
+          onClick={() => onChange(option)}
         >
-          {option.text}
+          {text}
         </button>
       ))}
     </div>
   );
+}
+
+/** A choice that is a parameter of the address: its value, its buttons, and how to set it. */
+export function useChoice<Value extends string>(
+  name: string,
+  fallback: NoInfer<Value>,
+  label: string,
+  options: Readonly<Record<Value, ReactNode>>,
+  isTabs = false,
+): [Value, ReactNode, (value: Value) => void] {
+  const [value, onChange] = useParam(name, fallback, Object.keys(options) as Value[]);
+  return [value, <Choice key={name} {...{ label, value, options, onChange, isTabs }} />, onChange];
 }

@@ -1,16 +1,15 @@
 import { ApiError } from '@millrace/client';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { authorizedFetch } from '../api/client.js';
-import { useAction } from './action.js';
-import { FormDialog } from './form-dialog.js';
+import { Confirm } from './confirm.js';
+import { DialogButton, Field } from './controls.js';
 import { Page } from './page.js';
-import { useShortcut } from './shortcuts.js';
 import { Empty, Loaded } from './states.js';
 import { Status, type Tone } from './status.js';
 import { Time } from './time.js';
-import { VirtualTable, type Column } from './virtual-table.js';
+import { column, VirtualTable, type Column } from './virtual-table.js';
 import './definition-page.css';
 
 interface Row {
@@ -42,27 +41,18 @@ interface DefinitionPageProps<R extends Row> {
 /** Pipelines or plans: the list, the selected one, and a form for a new one. */
 export function DefinitionPage<R extends Row>(props: DefinitionPageProps<R>) {
   const { title, kind, query, empty } = props;
-  const [isCreating, setIsCreating] = useState(false);
-  useShortcut('n', `New ${kind}`, () => setIsCreating(true));
   return (
     <Page
       title={title}
       actions={
-        <button type="button" className="primary" onClick={() => setIsCreating(true)}>
-          New {kind}
-        </button>
+        <DialogButton className="primary" label={`New ${kind}`} shortcut="n">
+          {(onClose) => <DefinitionDialog {...props} onClose={onClose} />}
+        </DialogButton>
       }
     >
-      <Loaded query={query}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty title={`No ${kind}s yet.`}>{empty}</Empty>
-          ) : (
-            <Rows {...props} rows={rows} />
-          )
-        }
+      <Loaded query={query} empty={<Empty title={`No ${kind}s yet.`}>{empty}</Empty>}>
+        {(rows) => <Rows {...props} rows={rows} />}
       </Loaded>
-      {isCreating && <DefinitionDialog {...props} onClose={() => setIsCreating(false)} />}
     </Page>
   );
 }
@@ -96,31 +86,18 @@ function Rows<R extends Row>(props: DefinitionPageProps<R> & { rows: readonly R[
 
 function columnsOf<R extends Row>(props: DefinitionPageProps<R>): readonly Column<R>[] {
   const { list, title, nameOf, tones, parts } = props;
+  const name = (row: R) => (
+    <Link href={`/${list}/${row.id}`} className="row-link">
+      {nameOf(row)}
+    </Link>
+  );
   return [
-    {
-      id: 'name',
-      header: title.slice(0, -1),
-      width: 'minmax(0, 1fr)',
-      cell: (row) => (
-        <Link href={`/${list}/${row.id}`} className="row-link">
-          {nameOf(row)}
-        </Link>
-      ),
-    },
-    {
-      id: 'status',
-      header: 'Status',
-      width: '6rem',
-      cell: ({ status }: R) => <Status tone={tones[status as R['status']]}>{status}</Status>,
-    },
-    { id: 'parts', header: parts[0], width: '4rem', numeric: true, cell: parts[1] },
-    {
-      id: 'changed',
-      header: 'Updated',
-      width: '6.5rem',
-      wideOnly: true,
-      cell: ({ updated_at: at }) => at && <Time at={at} />,
-    },
+    column(title.slice(0, -1), 'minmax(0, 1fr)', name),
+    column('Status', '6rem', ({ status }: R) => (
+      <Status tone={tones[status as R['status']]}>{status}</Status>
+    )),
+    column(parts[0], '4rem', parts[1], { numeric: true }),
+    column('Updated', '6.5rem', ({ updated_at: at }) => at && <Time at={at} />, { wideOnly: true }),
   ];
 }
 
@@ -131,33 +108,28 @@ type DialogProps = Pick<DefinitionPageProps<Row>, 'kind' | 'list' | 'example' | 
 /** Creates a pipeline or a plan from YAML or JSON. */
 function DefinitionDialog({ kind, list, example, hint, onClose }: DialogProps) {
   const [, navigate] = useLocation();
-  const create = useAction({
-    run: (text: string) => createFrom(`/api/v1/${list}`, text),
-    done: ({ name, title }) => `Created ${name ?? title}.`,
-    refresh: [list],
-    onDone: ({ id }) => {
-      onClose();
-      navigate(`/${list}/${id}`);
-    },
-    // Shown in the form.
-    onFailed: () => true,
-  });
   return (
-    <FormDialog
+    <Confirm
       wide
       title={`New ${kind}`}
       submitLabel={`Create ${kind}`}
-      busy={create.isPending}
-      error={create.error}
-      onSubmit={(form) => create.mutate(String(form.get('text')))}
+      run={(form) => createFrom(`/api/v1/${list}`, String(form.get('text')))}
+      done={({ name, title }) => `Created ${name ?? title}.`}
+      refresh={[list]}
+      onDone={({ id }) => navigate(`/${list}/${id}`)}
+      showsError
       onClose={onClose}
     >
-      <label className="field">
-        Definition
-        <textarea name="text" className="mono" rows={14} required defaultValue={example} />
-        <span className="field-hint">{hint}</span>
-      </label>
-    </FormDialog>
+      <Field
+        label="Definition"
+        name="text"
+        className="mono"
+        rows={14}
+        required
+        defaultValue={example}
+        hint={hint}
+      />
+    </Confirm>
   );
 }
 

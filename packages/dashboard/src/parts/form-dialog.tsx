@@ -1,12 +1,16 @@
 import { useId, type ReactNode } from 'react';
+import { useIsAway } from '../api/servers.js';
+import { Button, FormError } from './controls.js';
 import { Dialog } from './dialog.js';
 import { explain } from './states.js';
 
-interface FormDialogProps {
+export interface FormDialogProps {
   title: string;
   children: ReactNode;
   /** Names the action, not OK. */
   submitLabel: string;
+  /** What a submit runs; the dialog is busy meanwhile. */
+  action?: { isDisabled: boolean; mutate: () => void };
   dangerous?: boolean;
   busy?: boolean;
   wide?: boolean;
@@ -16,25 +20,15 @@ interface FormDialogProps {
   error?: Error | null | undefined;
   /** A button before the main one. */
   alternative?: ReactNode;
-  onSubmit: (form: FormData) => void;
+  onSubmit?: (form: FormData) => void;
   onClose: () => void;
 }
 
 /** A dialog with a form and the buttons to submit or leave it. Enter in a field submits. */
-export function FormDialog({
-  title,
-  children,
-  submitLabel,
-  dangerous,
-  busy,
-  wide,
-  noValidate,
-  error,
-  alternative,
-  onSubmit,
-  onClose,
-}: FormDialogProps) {
+export function FormDialog(props: FormDialogProps) {
+  const { title, children, submitLabel, action, error, wide, onClose } = props;
   const form = useId();
+  const isAway = useIsAway();
   return (
     <Dialog
       title={title}
@@ -42,15 +36,13 @@ export function FormDialog({
       onClose={onClose}
       actions={
         <>
-          <button type="button" onClick={onClose}>
-            {submitLabel.startsWith('Cancel') ? 'Close' : 'Cancel'}
-          </button>
-          {alternative}
+          <Button onClick={onClose}>{submitLabel.startsWith('Cancel') ? 'Close' : 'Cancel'}</Button>
+          {props.alternative}
           <button
             type="submit"
             form={form}
-            className={dangerous ? 'danger' : 'primary'}
-            disabled={busy}
+            className={props.dangerous ? 'danger' : 'primary'}
+            disabled={props.busy || action?.isDisabled || isAway}
           >
             {submitLabel}
           </button>
@@ -60,18 +52,15 @@ export function FormDialog({
       <form
         id={form}
         className="stack"
-        noValidate={noValidate}
+        noValidate={props.noValidate}
         onSubmit={(event) => {
           event.preventDefault();
-          onSubmit(new FormData(event.currentTarget));
+          if (props.onSubmit) props.onSubmit(new FormData(event.currentTarget));
+          else action?.mutate();
         }}
       >
         {children}
-        {error && (
-          <p role="alert" className="field-error">
-            {explain(error).title}
-          </p>
-        )}
+        <FormError>{error && explain(error).title}</FormError>
       </form>
     </Dialog>
   );

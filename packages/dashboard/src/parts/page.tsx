@@ -53,6 +53,24 @@ export function Panel({
   );
 }
 
+/** A name and what it stands for, in a list of facts. */
+export function Fact({
+  name,
+  className,
+  children,
+}: {
+  name: string;
+  className?: string;
+  children: ReactNode;
+}) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd className={className}>{children}</dd>
+    </>
+  );
+}
+
 /** A number with its name. */
 export function Figure({
   name,

@@ -1,4 +1,5 @@
-import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { useEffect, useRef } from 'react';
+import { Store } from '../api/store.js';
 
 /** One key such as `?`, or a sequence of two: `g f`. */
 type Keys = string;
@@ -11,18 +12,8 @@ interface Shortcut {
 
 const sequenceMs = 1200;
 const storedName = 'millrace.shortcuts';
-let shortcuts: readonly Shortcut[] = [];
-let areEnabled = localStorage.getItem(storedName) !== 'off';
-const listeners = new Set<() => void>();
-
-function notifyListeners(): void {
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
+const shortcuts = new Store<readonly Shortcut[]>([]);
+const areEnabled = new Store(localStorage.getItem(storedName) !== 'off');
 
 /** Binds keys while the component is mounted. The newest binding wins. */
 export function useShortcut(keys: Keys, label: string, run: () => void): void {
@@ -32,31 +23,21 @@ export function useShortcut(keys: Keys, label: string, run: () => void): void {
   });
   useEffect(() => {
     const shortcut = { keys, label, run: () => latest.current() };
-    shortcuts = [...shortcuts, shortcut];
-    notifyListeners();
-    return () => {
-      shortcuts = shortcuts.filter((one) => one !== shortcut);
-      notifyListeners();
-    };
+    shortcuts.set([...shortcuts.value, shortcut]);
+    return () => shortcuts.set(shortcuts.value.filter((one) => one !== shortcut));
   }, [keys, label]);
 }
 
 /** The active shortcuts, for the help sheet. */
-export function useShortcutList(): readonly Shortcut[] {
-  return useSyncExternalStore(subscribe, () => shortcuts);
-}
+export const useShortcutList = (): readonly Shortcut[] => shortcuts.use();
 
 /** Single keys can interfere with assistive technology, so they can be disabled. */
 export function useShortcutsOn(): [boolean, (on: boolean) => void] {
-  const on = useSyncExternalStore(subscribe, () => areEnabled);
-  return [
-    on,
-    (next) => {
-      areEnabled = next;
-      localStorage.setItem(storedName, next ? 'on' : 'off');
-      notifyListeners();
-    },
-  ];
+  const set = (next: boolean) => {
+    localStorage.setItem(storedName, next ? 'on' : 'off');
+    areEnabled.set(next);
+  };
+  return [areEnabled.use(), set];
 }
 
 let first: { key: string; timer: ReturnType<typeof setTimeout> } | undefined;
@@ -64,11 +45,11 @@ let first: { key: string; timer: ReturnType<typeof setTimeout> } | undefined;
 /** Installs the key listener of the page; call once. */
 export function listenForShortcuts(): void {
   document.addEventListener('keydown', (event) => {
-    if (!areEnabled || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
-      return;
+    const isChord = event.ctrlKey || event.metaKey || event.altKey;
+    if (!areEnabled.value || event.defaultPrevented || isChord) return;
     if (isTyping(event.target) || document.querySelector('dialog[open]')) return;
     const keys = first ? `${first.key} ${event.key}` : event.key;
-    const found = shortcuts.findLast((one) => one.keys === keys);
+    const found = shortcuts.value.findLast((one) => one.keys === keys);
     if (first) clearTimeout(first.timer);
     first = undefined;
     if (found) {
@@ -76,7 +57,7 @@ export function listenForShortcuts(): void {
       found.run();
       return;
     }
-    if (shortcuts.some((one) => one.keys.startsWith(`${event.key} `))) {
+    if (shortcuts.value.some((one) => one.keys.startsWith(`${event.key} `))) {
       first = { key: event.key, timer: setTimeout(() => (first = undefined), sequenceMs) };
     }
   });

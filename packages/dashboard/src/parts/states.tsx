@@ -3,6 +3,7 @@ import { useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import { firstTrouble, serverTitles, stateText } from '../api/server-states.js';
 import { useServers } from '../api/servers.js';
+import { Button } from './controls.js';
 import { InlineCode } from './inline-code.js';
 
 /** An empty state with a hint what to do. */
@@ -60,9 +61,7 @@ function Late({ onRetry }: { onRetry: () => void }) {
           : 'The page keeps waiting. Check the process with: '}
         {trouble !== undefined && <code>ctl status</code>}
       </div>
-      <button type="button" onClick={() => void retry()}>
-        Retry
-      </button>
+      <Button onClick={() => void retry()}>Retry</Button>
     </div>
   );
 }
@@ -86,11 +85,7 @@ export function Failure({
           <InlineCode text={hint} />
         </div>
       )}
-      {onRetry && (
-        <button type="button" onClick={() => void onRetry()}>
-          Retry
-        </button>
-      )}
+      {onRetry && <Button onClick={() => void onRetry()}>Retry</Button>}
     </div>
   );
 }
@@ -102,17 +97,22 @@ export function Failure({
 export function Loaded<T>({
   query,
   rows,
+  empty,
   children,
 }: {
   query: UseQueryResult<T>;
   rows?: number;
+  /** Instead of a list without rows. */
+  empty?: ReactNode;
   children: (data: T) => ReactNode;
 }) {
   if (query.data !== undefined) {
     return (
       <>
         {query.isError && <Failure error={query.error} onRetry={query.refetch} />}
-        {children(query.data)}
+        {empty && Array.isArray(query.data) && query.data.length === 0
+          ? empty
+          : children(query.data)}
       </>
     );
   }

@@ -1,5 +1,6 @@
-import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { useEffect, useRef } from 'react';
 import { InlineCode } from './inline-code.js';
+import { Store } from '../api/store.js';
 
 interface Toast {
   id: number;
@@ -8,34 +9,23 @@ interface Toast {
 }
 
 const shownMs = 6000;
-let toasts: readonly Toast[] = [];
+const toasts = new Store<readonly Toast[]>([]);
 let lastId = 0;
-const listeners = new Set<() => void>();
-
-function change(next: readonly Toast[]): void {
-  toasts = next;
-  for (const listener of listeners) listener();
-}
 
 /** Shows the result of an action. */
 export function toast(tone: Toast['tone'], text: string): void {
   const id = ++lastId;
-  change([...toasts.slice(-3), { id, tone, text }]);
+  toasts.set([...toasts.value.slice(-3), { id, tone, text }]);
   // Errors stay until they are dismissed.
   if (tone === 'good') setTimeout(() => dismiss(id), shownMs);
 }
 
 function dismiss(id: number): void {
-  change(toasts.filter((one) => one.id !== id));
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+  toasts.set(toasts.value.filter((one) => one.id !== id));
 }
 
 export function Toasts() {
-  const shown = useSyncExternalStore(subscribe, () => toasts);
+  const shown = toasts.use();
   const box = useRef<HTMLDivElement>(null);
   // Reopening the popover puts it above a dialog that was opened since.
   useEffect(() => {

@@ -5,7 +5,7 @@ import { ResizeHandle } from './resize-handle.js';
 import { useIsNarrow } from './use-is-narrow.js';
 import { useRowKeys } from './row-keys.js';
 import { showRowTitle } from './row-title.js';
-import { useDensity } from '../style/theme.js';
+import { density } from '../style/theme.js';
 
 export interface Column<Row> {
   id: string;
@@ -43,6 +43,14 @@ interface VirtualTableProps<Row> {
   resize?: ColumnWidths;
 }
 
+/** A column named by its header. */
+export const column = <Row,>(
+  header: string,
+  width: string,
+  cell: (row: Row) => ReactNode,
+  more: Partial<Column<Row>> = {},
+): Column<Row> => ({ id: header, header, width, cell, ...more });
+
 /** One line of text needs 28 pixels; taller rows have more lines. */
 const compactHeight = (height: number): number => Math.max(28, height - 12);
 
@@ -65,7 +73,7 @@ export function VirtualTable<Row>({
 }: VirtualTableProps<Row>) {
   const isNarrow = useIsNarrow();
   const shown = isNarrow ? columns.filter(({ wideOnly }) => !wideOnly) : columns;
-  const isCompact = useDensity() === 'compact';
+  const isCompact = density.use() === 'compact';
   const height = isNarrow ? narrowRowHeight : isCompact ? compactHeight(rowHeight) : rowHeight;
   const scroller = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({

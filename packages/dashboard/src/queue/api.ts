@@ -4,7 +4,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../api/client.js';
 
 /** The queue server through the daemon's proxy, which adds the queue's own token. */
-const queueServer = createQueueApi({
+export const queueServer = createQueueApi({
   url: `${location.origin}/api/v1/proxy/queue`,
   fetch: authorizedFetch,
 });
@@ -160,68 +160,6 @@ export const listTasks = (
 export type CancelSelector =
   { ids: string[] } | { filter: Omit<TaskFilter, 'status'> & { status: 'PENDING' } };
 
-export const cancelTasks = (
-  queue: string,
-  selector: CancelSelector,
-  dry_run: boolean,
-): Promise<QueueSchema<'SelectorResult'>> =>
-  queueServer.call('cancelTasks', {
-    path: { queue },
-    body: { ...selector, dry_run } as QueueSchema<'CancelSelector'>,
-  });
-
-export const cancelTask = (id: string, reason: string): Promise<unknown> =>
-  queueServer.call('cancelTask', { path: { id }, body: reason === '' ? {} : { reason } });
-export const sendSignal = (id: string, name: string, payload: unknown): Promise<unknown> =>
-  queueServer.call('sendSignal', {
-    path: { id },
-    body: { name, ...(payload !== undefined && { payload }) },
-  });
-export const runNow = (id: string): Promise<unknown> =>
-  queueServer.call('runTaskNow', { path: { id } });
-export const setPriority = (id: string, priority: number): Promise<unknown> =>
-  queueServer.call('updateTask', { path: { id }, body: { priority } });
-
-export const putSchedule = (queue: string, schedule: string, body: object): Promise<unknown> =>
-  queueServer.call('putSchedule', {
-    path: { queue, schedule },
-    body: body as QueueSchema<'ScheduleInput'>,
-  });
-export const deleteSchedule = (queue: string, schedule: string): Promise<unknown> =>
-  queueServer.call('deleteSchedule', { path: { queue, schedule } });
-
-const scheduleOperations = {
-  'run-now': 'runSchedule',
-  pause: 'pauseSchedule',
-  resume: 'resumeSchedule',
-} as const;
-export type ScheduleAction = keyof typeof scheduleOperations;
-
-export const actOnSchedule = (
-  queue: string,
-  schedule: string,
-  action: ScheduleAction,
-): Promise<unknown> => queueServer.call(scheduleOperations[action], { path: { queue, schedule } });
-
-/** Redrives or purges in the background. */
-export async function startJob(
-  queue: string,
-  action: 'redrive' | 'purge',
-  body: Selector & Redrive,
-): Promise<Job> {
-  const operation = action === 'redrive' ? 'redriveDlq' : 'purgeDlq';
-  const result = await queueServer.call(operation, {
-    path: { queue },
-    query: { async: true },
-    body,
-  });
-  if ('job' in result) return result.job;
-  throw new Error('The server started no job');
-}
-
-export const cancelJob = (id: string): Promise<unknown> =>
-  queueServer.call('cancelJob', { path: { id } });
-
 /** Checks a config as the server would write it, and returns it with every default. */
 export const validateConfig = (queue: string, body: object): Promise<QueueConfig> =>
   queueServer.call('putQueueConfig', {
@@ -290,41 +228,34 @@ function deadRow(task: Task): DeadRow {
   };
 }
 
-export const setPaused = (queue: string, paused: boolean): Promise<unknown> =>
-  queueServer.call(paused ? 'pauseQueue' : 'resumeQueue', { path: { queue } });
+export type BulkAction = 'cancel' | 'redrive' | 'purge';
 
-export const submitTask = (
+const bulkOperations = {
+  cancel: 'cancelTasks',
+  redrive: 'redriveDlq',
+  purge: 'purgeDlq',
+} as const;
+
+/** Cancels, redrives or purges tasks. A call without `async` starts no job. */
+export async function runBulk(
+  action: BulkAction,
   queue: string,
-  body: QueueSchema<'SubmitTaskRequest'>,
-): Promise<QueueSchema<'SubmitResult'>> =>
-  queueServer.call('submitTask', { path: { queue }, body });
-
-export const probeCallback = (queue: string): Promise<QueueSchema<'CallbackTestResult'>> =>
-  queueServer.call('testCallback', { path: { queue } });
-
-export interface Redrive {
-  dry_run?: boolean;
-  rate_per_second?: number;
-}
-
-/** A call without `async` starts no job. */
-function counted(
-  result: QueueSchema<'SelectorResult'> | QueueSchema<'JobResult'>,
-): QueueSchema<'SelectorResult'> {
+  body: (CancelSelector | Selector) & { dry_run?: boolean; rate_per_second?: number },
+): Promise<QueueSchema<'SelectorResult'>> {
+  const request = { path: { queue }, body: body as Selector };
+  const result = await queueServer.call(bulkOperations[action] as 'redriveDlq', request);
   if ('count' in result) return result;
   throw new Error('The server started a job that was not asked for');
 }
 
-export const redrive = (
+/** Redrives or purges in the background. */
+export async function startJob(
   queue: string,
-  selector: Selector,
-  more: Redrive,
-): Promise<QueueSchema<'SelectorResult'>> =>
-  queueServer.call('redriveDlq', { path: { queue }, body: { ...selector, ...more } }).then(counted);
-
-export const purge = (
-  queue: string,
-  selector: Selector,
-  more: Pick<Redrive, 'dry_run'>,
-): Promise<QueueSchema<'SelectorResult'>> =>
-  queueServer.call('purgeDlq', { path: { queue }, body: { ...selector, ...more } }).then(counted);
+  action: 'redrive' | 'purge',
+  body: Selector,
+): Promise<Job> {
+  const request = { path: { queue }, query: { async: true }, body };
+  const result = await queueServer.call(bulkOperations[action], request);
+  if ('job' in result) return result.job;
+  throw new Error('The server started no job');
+}

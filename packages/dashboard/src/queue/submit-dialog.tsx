@@ -1,7 +1,8 @@
 import { useState } from 'react';
 import { useAction } from '../parts/action.js';
+import { Field, SelectField } from '../parts/controls.js';
 import { FormDialog } from '../parts/form-dialog.js';
-import { submitTask, type Task } from './api.js';
+import { queueServer, type Task } from './api.js';
 import { fromBase64, toBase64 } from './payload.js';
 
 interface SubmitDialogProps {
@@ -23,13 +24,16 @@ export function SubmitDialog({ queue, like, onClose, onSubmitted }: SubmitDialog
   const [priority, setPriority] = useState(String(like?.priority ?? 4));
   const submit = useAction({
     run: () =>
-      submitTask(queue, {
-        handler_ref: handler,
-        payload: toBase64(payload),
-        payload_content_type: type,
-        headers: like?.headers ?? {},
-        priority: Number(priority),
-        ...(Number(delay) > 0 && { delay_ms: Number(delay) * 1000 }),
+      queueServer.call('submitTask', {
+        path: { queue },
+        body: {
+          handler_ref: handler,
+          payload: toBase64(payload),
+          payload_content_type: type,
+          headers: like?.headers ?? {},
+          priority: Number(priority),
+          ...(Number(delay) > 0 && { delay_ms: Number(delay) * 1000 }),
+        },
       }),
     done: ({ id }) => `Submitted ${id}.`,
     refresh: ['queues'],
@@ -39,61 +43,50 @@ export function SubmitDialog({ queue, like, onClose, onSubmitted }: SubmitDialog
     <FormDialog
       title={like ? `Submit ${like.handler_ref} again` : `Submit test task to ${queue}`}
       submitLabel="Submit"
-      busy={submit.isPending}
-      onSubmit={() => submit.mutate()}
+      action={submit}
       onClose={onClose}
     >
-      <label className="field">
-        Handler
-        <input
-          required
-          maxLength={256}
-          pattern="[A-Za-z0-9][A-Za-z0-9._:\/@\-]*"
-          value={handler}
-          onChange={(event) => setHandler(event.target.value)}
-        />
-        <span className="field-hint">Sent to the callback as x-queue-handler-ref.</span>
-      </label>
-      <label className="field">
-        Payload
-        <textarea
-          className="mono"
-          rows={5}
-          spellCheck={false}
-          value={payload}
-          onChange={(event) => setPayload(event.target.value)}
-        />
-      </label>
-      <label className="field">
-        Payload type
-        <select value={type} onChange={(event) => setType(event.target.value)}>
-          {[...new Set([...types, type])].map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-      </label>
+      <Field
+        label="Handler"
+        required
+        maxLength={256}
+        pattern="[A-Za-z0-9][A-Za-z0-9._:\/@\-]*"
+        value={handler}
+        hint="Sent to the callback as x-queue-handler-ref."
+        onChange={setHandler}
+      />
+      <Field
+        label="Payload"
+        className="mono"
+        rows={5}
+        spellCheck={false}
+        value={payload}
+        onChange={setPayload}
+      />
+      <SelectField
+        label="Payload type"
+        value={type}
+        options={[...new Set([...types, type])]}
+        onChange={setType}
+      />
       <div className="fields">
-        <label className="field">
-          Delay in seconds
-          <input
-            type="number"
-            min={0}
-            max={2_592_000}
-            value={delay}
-            onChange={(event) => setDelay(event.target.value)}
-          />
-        </label>
-        <label className="field">
-          Priority
-          <input
-            type="number"
-            min={0}
-            max={9}
-            required
-            value={priority}
-            onChange={(event) => setPriority(event.target.value)}
-          />
-        </label>
+        <Field
+          label="Delay in seconds"
+          type="number"
+          min={0}
+          max={2_592_000}
+          value={delay}
+          onChange={setDelay}
+        />
+        <Field
+          label="Priority"
+          type="number"
+          min={0}
+          max={9}
+          required
+          value={priority}
+          onChange={setPriority}
+        />
       </div>
     </FormDialog>
   );

@@ -1,6 +1,6 @@
 import { count } from '../parts/format.js';
 import { Id } from '../parts/id.js';
-import type { Column } from '../parts/virtual-table.js';
+import { column, type Column } from '../parts/virtual-table.js';
 
 /** What every row of tasks has. */
 interface AnyTask {
@@ -47,23 +47,20 @@ export function selectColumn({
   };
 }
 
-export const attemptsColumn: Column<AnyTask> = {
-  id: 'attempts',
-  header: 'Attempts',
-  width: '5rem',
-  numeric: true,
-  wideOnly: true,
-  cell: ({ total_attempts: attempts }) => count(attempts),
-};
+export const attemptsColumn: Column<AnyTask> = column(
+  'Attempts',
+  '5rem',
+  ({ total_attempts: attempts }) => count(attempts),
+  { numeric: true, wideOnly: true },
+);
 
-export const idColumn: Column<AnyTask> = {
-  id: 'id',
-  header: 'Id',
-  width: '9.5rem',
-  wideOnly: true,
-  cell: ({ id }) => (
+export const idColumn: Column<AnyTask> = column(
+  'Id',
+  '9.5rem',
+  ({ id }) => (
     <span className="mono muted">
       <Id value={id} />
     </span>
   ),
-};
+  { wideOnly: true },
+);

@@ -1,3 +1,4 @@
+import { Check } from '../parts/controls.js';
 import { Dialog } from '../parts/dialog.js';
 import { useShortcutList, useShortcutsOn } from '../parts/shortcuts.js';
 
@@ -8,14 +9,7 @@ export function HelpSheet({ onClose }: { onClose: () => void }) {
   const unique = new Map(shortcuts.map((one) => [one.keys, one]));
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={areEnabled}
-          onChange={(event) => setEnabled(event.target.checked)}
-        />
-        Use keyboard shortcuts
-      </label>
+      <Check label="Use keyboard shortcuts" checked={areEnabled} onChange={setEnabled} />
       <dl className="keys">
         {[...unique.values()].map(({ keys, label }) => (
           <div key={keys}>

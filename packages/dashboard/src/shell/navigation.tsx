@@ -12,20 +12,12 @@ import {
 } from '../api/server-states.js';
 import { useServers } from '../api/servers.js';
 import { tokenStore } from '../api/token.js';
+import { Button, Select } from '../parts/controls.js';
 import { usePath } from '../parts/location.js';
 import { useShortcut } from '../parts/shortcuts.js';
 import icon from '../style/icon.svg';
-import { pages } from './pages.js';
-import {
-  setDensity,
-  setTheme,
-  useDensity,
-  useTheme,
-  type Density,
-  type Theme,
-} from '../style/theme.js';
-
-const groups = ['Agents', 'Cost', 'Data', 'System'] as const;
+import { density, theme, themeTexts, type Density, type Theme } from '../style/theme.js';
+import { groups, pages } from './pages.js';
 
 interface NavigationProps {
   onHelp: () => void;
@@ -79,12 +71,12 @@ export function Navigation({ onHelp, onPalette }: NavigationProps) {
         <div className="nav-foot">
           <ThemeChoice />
           <DensityChoice />
-          <button type="button" className="plain" onClick={onPalette}>
+          <Button className="plain" onClick={onPalette}>
             Go to <kbd>Ctrl K</kbd>
-          </button>
-          <button type="button" className="plain" onClick={onHelp}>
+          </Button>
+          <Button className="plain" onClick={onHelp}>
             Shortcuts <kbd>?</kbd>
-          </button>
+          </Button>
         </div>
       </div>
     </nav>
@@ -133,7 +125,7 @@ const liveTexts: Readonly<Record<LiveState, string>> = {
 
 /** One word for all servers: `Live` only while every server that runs answers. */
 function LiveSign() {
-  const events = useSyncExternalStore(liveStore.subscribe, liveStore.current);
+  const events = liveStore.use();
   const servers = useServers();
   const trouble = firstTrouble(servers);
   const isDaemonGone =
@@ -190,31 +182,29 @@ const signs: Readonly<Record<Server['state'], string>> = {
 };
 
 function ThemeChoice() {
-  const theme = useTheme();
+  const chosen = theme.use();
   useShortcut('t', 'Switch between light and dark', () =>
-    setTheme(theme === 'dark' ? 'light' : 'dark'),
+    theme.set(chosen === 'dark' ? 'light' : 'dark'),
   );
   return (
     <label className="theme">
       Theme
-      <select value={theme} onChange={(event) => setTheme(event.target.value as Theme)}>
-        <option value="auto">System</option>
-        <option value="light">Light</option>
-        <option value="dark">Dark</option>
-      </select>
+      <Select value={chosen} options={themeTexts} onChange={(next) => theme.set(next as Theme)} />
     </label>
   );
 }
 
+const densityTexts = { comfortable: 'Comfortable', compact: 'Compact' };
+
 function DensityChoice() {
-  const density = useDensity();
   return (
     <label className="theme">
       Density
-      <select value={density} onChange={(event) => setDensity(event.target.value as Density)}>
-        <option value="comfortable">Comfortable</option>
-        <option value="compact">Compact</option>
-      </select>
+      <Select
+        value={density.use()}
+        options={densityTexts}
+        onChange={(next) => density.set(next as Density)}
+      />
     </label>
   );
 }

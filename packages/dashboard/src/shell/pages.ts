@@ -1,101 +1,50 @@
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 
+type Content = ComponentType<{ params: Readonly<Record<string, string>> }>;
+type Load = () => Promise<{ default: Content }>;
+
+export const groups = ['Agents', 'Cost', 'Data', 'System'] as const;
+
 interface PageEntry {
   /** Below `/#`; `:id` is passed to the page in `params`. */
   path: string;
-  Content: LazyExoticComponent<ComponentType<{ params: Readonly<Record<string, string>> }>>;
-  /** Its navigation entry; absent for pages reached from other pages. */
-  navigation?: {
-    title: string;
-    group: 'Agents' | 'Cost' | 'Data' | 'System';
-    /** The key after `g`. */
-    key: string;
-  };
+  Content: LazyExoticComponent<Content>;
+  /** Its navigation entry; absent for pages reached from other pages. The key comes after `g`. */
+  navigation?: { group: (typeof groups)[number]; title: string; key: string };
 }
 
-type Load = () => Promise<{
-  default: ComponentType<{ params: Readonly<Record<string, string>> }>;
-}>;
+const page = (path: string, load: Load): PageEntry => ({ path, Content: lazy(load) });
 
-function page(path: string, load: Load, navigation?: PageEntry['navigation']): PageEntry {
-  return { path, Content: lazy(load), ...(navigation && { navigation }) };
+/** A page of the navigation, as `Group: Title (key)`. */
+function top(path: string, text: string, load: Load): PageEntry {
+  const [, group, title, key] = /^(\w+): (.+) \((.)\)$/.exec(text)!;
+  const navigation = { group: group as (typeof groups)[number], title: title!, key: key! };
+  return { ...page(path, load), navigation };
 }
 
 /** All pages, in the order of the navigation. */
 export const pages: readonly PageEntry[] = [
-  page('/', () => import('../pages/fleet/index.js'), {
-    title: 'Fleet',
-    group: 'Agents',
-    key: 'f',
-  }),
+  top('/', 'Agents: Fleet (f)', () => import('../pages/fleet/index.js')),
   page('/agents/:id', () => import('../pages/agent/index.js')),
-  page('/pipelines', () => import('../pages/pipelines/index.js'), {
-    title: 'Pipelines',
-    group: 'Agents',
-    key: 'p',
-  }),
+  top('/pipelines', 'Agents: Pipelines (p)', () => import('../pages/pipelines/index.js')),
   page('/pipelines/:id', () => import('../pages/pipelines/index.js')),
-  page('/plans', () => import('../pages/plans/index.js'), {
-    title: 'Plans',
-    group: 'Agents',
-    key: 'n',
-  }),
+  top('/plans', 'Agents: Plans (n)', () => import('../pages/plans/index.js')),
   page('/plans/:id', () => import('../pages/plans/index.js')),
-  page('/branches', () => import('../pages/branches/index.js'), {
-    title: 'Branches',
-    group: 'Agents',
-    key: 'b',
-  }),
-  page('/inbox', () => import('../pages/inbox/index.js'), {
-    title: 'Inbox',
-    group: 'Agents',
-    key: 'i',
-  }),
-  page('/backends', () => import('../pages/backends/index.js'), {
-    title: 'Backends & usage',
-    group: 'Cost',
-    key: 'u',
-  }),
-  page('/spend', () => import('../pages/spend/index.js'), {
-    title: 'Spend & savings',
-    group: 'Cost',
-    key: 's',
-  }),
-  page('/queues', () => import('../pages/queues/index.js'), {
-    title: 'Queues',
-    group: 'Data',
-    key: 'q',
-  }),
+  top('/branches', 'Agents: Branches (b)', () => import('../pages/branches/index.js')),
+  top('/inbox', 'Agents: Inbox (i)', () => import('../pages/inbox/index.js')),
+  top('/backends', 'Cost: Backends & usage (u)', () => import('../pages/backends/index.js')),
+  top('/spend', 'Cost: Spend & savings (s)', () => import('../pages/spend/index.js')),
+  top('/queues', 'Data: Queues (q)', () => import('../pages/queues/index.js')),
   page('/queues/:id', () => import('../pages/queues/index.js')),
   page('/tasks/:id', () => import('../pages/tasks/index.js')),
   page('/flows/:id', () => import('../pages/flows/index.js')),
-  page('/dead-letters', () => import('../pages/dead-letters/index.js'), {
-    title: 'Dead letters',
-    group: 'Data',
-    key: 'l',
-  }),
+  top('/dead-letters', 'Data: Dead letters (l)', () => import('../pages/dead-letters/index.js')),
   page('/dead-letters/:id', () => import('../pages/dead-letters/index.js')),
-  page('/database', () => import('../pages/database/index.js'), {
-    title: 'Database',
-    group: 'Data',
-    key: 'd',
-  }),
+  top('/database', 'Data: Database (d)', () => import('../pages/database/index.js')),
   page('/database/:id', () => import('../pages/database/index.js')),
-  page('/metrics', () => import('../pages/metrics/index.js'), {
-    title: 'Metrics',
-    group: 'System',
-    key: 'm',
-  }),
-  page('/settings', () => import('../pages/settings/index.js'), {
-    title: 'Settings',
-    group: 'System',
-    key: ',',
-  }),
-  page('/help', () => import('../pages/help/index.js'), {
-    title: 'Documentation',
-    group: 'System',
-    key: 'h',
-  }),
+  top('/metrics', 'System: Metrics (m)', () => import('../pages/metrics/index.js')),
+  top('/settings', 'System: Settings (,)', () => import('../pages/settings/index.js')),
+  top('/help', 'System: Documentation (h)', () => import('../pages/help/index.js')),
   // Every part in every state, for those who change them.
   ...(import.meta.env.DEV ? [page('/gallery', () => import('../pages/gallery/index.js'))] : []),
 ];

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { tokenStore } from '../api/token.js';
+import { Check, Field, FormError } from '../parts/controls.js';
 
 /** The login page. A wrong token shows on the next request, which brings this page back. */
 export function TokenPrompt() {
@@ -19,38 +20,29 @@ export function TokenPrompt() {
         Run <code>ctl open</code> on the machine of the daemon. It opens this page logged in.
       </p>
       {tokenStore.hasLinkFailed() && (
-        <p role="alert" className="field-error">
+        <FormError>
           The login link was already used or is older than 5 minutes. Run <code>ctl open</code> for
           a new one.
-        </p>
+        </FormError>
       )}
       <p>
         Or paste the token from <code>ctl daemon token show</code>.
       </p>
-      {wasRefused && (
-        <p role="alert" className="field-error">
-          Wrong token. It may have been rotated.
-        </p>
-      )}
-      <label className="field">
-        Token
-        <input
-          type="password"
-          autoComplete="off"
-          autoFocus
-          spellCheck={false}
-          value={value}
-          onChange={(event) => setValue(event.target.value)}
-        />
-      </label>
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={remember}
-          onChange={(event) => setRemember(event.target.checked)}
-        />
-        Remember on this computer, not only in this tab
-      </label>
+      <FormError>{wasRefused && 'Wrong token. It may have been rotated.'}</FormError>
+      <Field
+        label="Token"
+        type="password"
+        autoComplete="off"
+        autoFocus
+        spellCheck={false}
+        value={value}
+        onChange={setValue}
+      />
+      <Check
+        label="Remember on this computer, not only in this tab"
+        checked={remember}
+        onChange={setRemember}
+      />
       <button type="submit" className="primary" disabled={value.trim() === ''}>
         Log in
       </button>

@@ -1,62 +1,56 @@
 import { useSyncExternalStore } from 'react';
+import { Store } from '../api/store.js';
 
 export type Theme = 'auto' | 'light' | 'dark';
-
-const storedName = 'millrace.theme';
-const systemDark = window.matchMedia('(prefers-color-scheme: dark)');
-const listeners = new Set<() => void>();
-let theme: Theme = read();
-
-function read(): Theme {
-  const stored = localStorage.getItem(storedName);
-  return stored === 'light' || stored === 'dark' ? stored : 'auto';
-}
-
 export type Density = 'comfortable' | 'compact';
 
-const densityName = 'millrace.density';
-let density: Density = localStorage.getItem(densityName) === 'compact' ? 'compact' : 'comfortable';
+const systemDark = window.matchMedia('(prefers-color-scheme: dark)');
 
-function apply(): void {
-  document.documentElement.dataset['theme'] = theme;
-  document.documentElement.dataset['density'] = density;
-  for (const listener of listeners) listener();
+/** A choice that this browser remembers, as an attribute of the document. */
+class Appearance<Value extends string> extends Store<Value> {
+  readonly #stored: string;
+
+  constructor(
+    readonly name: 'theme' | 'density',
+    values: readonly [Value, ...Value[]],
+  ) {
+    const stored = localStorage.getItem(`millrace.${name}`);
+    super(values.find((value) => value === stored) ?? values[0]);
+    this.#stored = `millrace.${name}`;
+  }
+
+  override set(value: Value): void {
+    localStorage.setItem(this.#stored, value);
+    document.documentElement.dataset[this.name] = value;
+    super.set(value);
+  }
+
+  apply(): void {
+    document.documentElement.dataset[this.name] = this.value;
+  }
 }
+
+export const theme = new Appearance<Theme>('theme', ['auto', 'light', 'dark']);
+export const density = new Appearance<Density>('density', ['comfortable', 'compact']);
+
+export const themeTexts = { auto: 'System', light: 'Light', dark: 'Dark' } as const;
 
 /** Runs before the first paint, so that the page does not flash. */
 export function startTheme(): void {
-  systemDark.addEventListener('change', apply);
-  apply();
+  theme.apply();
+  density.apply();
 }
 
-export function setTheme(next: Theme): void {
-  theme = next;
-  localStorage.setItem(storedName, next);
-  apply();
-}
+const isSystemDark = () => systemDark.matches;
 
-export function setDensity(next: Density): void {
-  density = next;
-  localStorage.setItem(densityName, next);
-  apply();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-export function useTheme(): Theme {
-  return useSyncExternalStore(subscribe, () => theme);
-}
-
-export function useDensity(): Density {
-  return useSyncExternalStore(subscribe, () => density);
+function subscribeSystem(listener: () => void): () => void {
+  systemDark.addEventListener('change', listener);
+  return () => systemDark.removeEventListener('change', listener);
 }
 
 /** Whether the effective theme is dark; for the canvas of charts. */
 export function useIsDark(): boolean {
-  return useSyncExternalStore(subscribe, () =>
-    theme === 'auto' ? systemDark.matches : theme === 'dark',
-  );
+  const chosen = theme.use();
+  const isSystem = useSyncExternalStore(subscribeSystem, isSystemDark);
+  return chosen === 'auto' ? isSystem : chosen === 'dark';
 }

@@ -34,6 +34,8 @@ interface Batch {
   isCut: boolean;
   /** It accepts no more jobs. */
   isSealed: boolean;
+  /** A job of it makes its caller submit others at once, which are to join it. */
+  expectsJobs: boolean;
   /** In the order in which they ran, including those that threw. */
   jobs: Job[];
   /** Number of jobs that did not throw. */
@@ -48,6 +50,7 @@ function newBatch(): Batch {
     searchChanges: [],
     isCut: false,
     isSealed: false,
+    expectsJobs: false,
     jobs: [],
     done: 0,
     isSettled: false,
@@ -128,6 +131,14 @@ export class Writer<State extends object> {
     clearImmediate(this.#scheduled);
     this.#scheduled = undefined;
     this.#pump();
+  }
+
+  /**
+   * Inside a job whose caller submits others as soon as it runs: the batch is not flushed before
+   * the continuations of this turn have run, so that those jobs share its fsync.
+   */
+  expectJobs(): void {
+    this.#filling!.expectsJobs = true;
   }
 
   /** Number of queued jobs: a measure of load. */
@@ -268,7 +279,13 @@ export class Writer<State extends object> {
   #pump(): void {
     const takesJobs = this.#holds === 0 && !this.#mustWait();
     if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#fill();
-    if (this.#filling && !this.#flushing) this.#handOver(this.#filling);
+    if (this.#filling && !this.#flushing) {
+      const { expectsJobs } = this.#filling;
+      this.#filling.expectsJobs = false;
+      // A tick that is set in a microtask comes after all microtasks.
+      if (expectsJobs) return queueMicrotask(() => process.nextTick(() => this.#pump()));
+      this.#handOver(this.#filling);
+    }
     if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#schedule();
     if (!this.#filling && !this.#flushing) for (const resolve of this.#held.splice(0)) resolve();
     if (!this.#busy) for (const resolve of this.#idle.splice(0)) resolve();

@@ -163,7 +163,7 @@ export async function getTaskTree(
   while (parents.length > 0 && !truncated) {
     await addSteps(context, parents, nodes);
     const ids = parents.filter(({ flow }) => flow?.hasChildren).map((parent) => parent.id);
-    const rows = ids.length > 0 ? await store.readFlowRows({ kind: 'child', ids }) : [];
+    const rows = ids.length > 0 ? await store.readFlowRows({ kinds: ['child'], ids }) : [];
     truncated = nodes.size + rows.length > maxNodes;
     const shown = rows.slice(0, maxNodes - nodes.size);
     const found = await store.readTasks(shown.map(({ key }) => key));
@@ -189,7 +189,7 @@ async function addSteps(
   nodes: ReadonlyMap<string, Node>,
 ): Promise<void> {
   const ids = tasks.filter(({ flow }) => flow?.steps).map(({ id }) => id);
-  const rows = ids.length > 0 ? await store.readFlowRows({ kind: 'step', ids }) : [];
+  const rows = ids.length > 0 ? await store.readFlowRows({ kinds: ['step'], ids }) : [];
   const steps = rows.map(({ id, value }) => ({ id, ...(JSON.parse(value) as StoredStep) }));
   for (const { id, name } of steps.toSorted((a, b) => a.number - b.number)) {
     nodes.get(id)!.steps!.push(name);

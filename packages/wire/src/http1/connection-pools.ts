@@ -2,7 +2,9 @@ import { type DialTools, Dial } from './dial.js';
 import type { PooledConnection, Exchange, OutgoingRequest } from './exchange.js';
 import type { AddressPolicy, Target } from '@millrace/kit/outbound';
 import type { Socket } from 'node:net';
-import { Client, errors, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
+import errors from 'undici/lib/core/errors.js';
+import Client from 'undici/lib/dispatcher/client.js';
 import { Failure, failureOf, malformed, prematureClose } from '../base/socket.js';
 
 export interface PoolLimits {
@@ -150,7 +152,7 @@ const methodsWithBody = new Set(['POST', 'PUT', 'PATCH']);
 class Http1Connection implements PooledConnection {
   /** The request in flight. */
   exchange: Exchange | undefined;
-  readonly #client: Client;
+  readonly #client: InstanceType<typeof Client>;
   socket: Socket | undefined;
   #remoteIp = '';
   #openedAt = 0;

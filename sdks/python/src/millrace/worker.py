@@ -41,6 +41,8 @@ _MAX_SETTLE = 100
 _MAX_RESULT_BYTES = 65_536
 _FIRST_RETRY = 0.1
 _MAX_RETRY = 5.0
+_WATCH_AFTER = 0.5
+_WATCH_WAIT = 2.0
 _ERROR_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 
 
@@ -147,6 +149,7 @@ class Worker:
         self._spawn(self._claim_forever, "claim")
         self._spawn(self._settle_forever, "settle")
         self._spawn(self._extend_forever, "extend")
+        self._spawn(self._watch_forever, "watch")
         return self
 
     def stop(self, timeout: float = 30.0) -> None:
@@ -259,6 +262,8 @@ class Worker:
             assert self._pool is not None
             future = self._pool.submit(self._handle, handler, running)
         future.add_done_callback(lambda done: self._ended(running, done))
+        with self._changed:
+            self._changed.notify_all()
 
     def _handle(self, handler: Handler | None, running: _Running) -> Any:
         if handler is None:
@@ -342,6 +347,40 @@ class Worker:
                 except MillraceError as error:
                     self._on_error(error)
 
+    def _watch_forever(self) -> None:
+        """Starts a watch of every task that runs for longer than most."""
+        watched: set[str] = set()
+        while not (self._stopping.is_set() and not self._running):
+            with self._changed:
+                self._changed.wait_for(lambda: len(self._running) > 0 or self._stopping.is_set(), 1.0)
+                watched &= self._running.keys()
+                now = time.monotonic()
+                new = [
+                    each
+                    for key, each in self._running.items()
+                    if key not in watched and now - each.started_at >= _WATCH_AFTER
+                ]
+            for running in new:
+                watched.add(running.key)
+                threading.Thread(target=self._watch, args=(running,), daemon=True).start()
+            time.sleep(_WATCH_AFTER / 2)
+
+    def _watch(self, running: _Running) -> None:
+        """Waits for the end of a task, which is a cancel while its handler runs."""
+        while running.key in self._running and running.reason is None:
+            started = time.monotonic()
+            try:
+                if running.is_over(_WATCH_WAIT) and running.key in self._running:
+                    running.extend()
+                    return
+            except MillraceError as error:
+                if running.reason is None and running.key in self._running:
+                    self._on_error(error)
+                return
+            # A server that shuts down does not wait: the next extension of the lease finds out.
+            if time.monotonic() - started < _WATCH_WAIT / 2:
+                return
+
     def _print_error(self, error: BaseException) -> None:
         print(f"{self.name}: {error}", file=sys.stderr)
 
@@ -360,7 +399,8 @@ class _Running:
         self.task = task_of(raw)
         self.token: str = raw["lease_token"]
         self.key = f"{self.task.id} {self.token}"
-        self.lease_end = time.monotonic() + lease
+        self.started_at = time.monotonic()
+        self.lease_end = self.started_at + lease
         self.reason: MillraceError | None = None
         self.is_shutdown = False
         self.stopped = threading.Event()
@@ -378,6 +418,23 @@ class _Running:
         self.stopped.set()
         if self.cancel is not None:
             self.cancel()
+
+    def is_over(self, wait: float) -> bool:
+        """Whether the task ended within `wait` seconds."""
+        try:
+            task = self.api.call(
+                "GET",
+                f"/v1/tasks/{segment(self.task.id)}",
+                query={"wait_ms": int(wait * 1000)},
+                headers={"x-queue-lease-token": self.token},
+            )
+        except ApiError as error:
+            # A role that may only read tasks that it holds is refused when the lease is gone.
+            if error.code in ("FORBIDDEN", "TASK_NOT_FOUND"):
+                return True
+            raise
+        status: str = task["status"]
+        return status == "DEAD"
 
     def extend(self, progress: dict[str, Any] | None = None) -> None:
         body: dict[str, Any] = {"extend_ms": int(self._lease * 1000)}

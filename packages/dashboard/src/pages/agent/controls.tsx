@@ -2,7 +2,8 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useAction } from '../../parts/action.js';
-import { FormDialog } from '../../parts/form-dialog.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Button, DialogButton, Select } from '../../parts/controls.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { sessionActions } from '../../sessions/actions.js';
 import { isOver } from '../../sessions/status.js';
@@ -13,76 +14,56 @@ const refresh = ['sessions', 'session'];
 
 /** Buttons to stop, restart and delete a session. */
 export function Controls({ session }: { session: Session }) {
-  const [confirming, setConfirming] = useState<'stop' | 'delete'>();
+  const [isStopping, setIsStopping] = useState(false);
   const [, navigate] = useLocation();
   const actions = sessionActions(session.id);
-  const close = () => setConfirming(undefined);
-  const stop = useAction({ run: actions.stop, done: () => 'Stopped.', refresh, onDone: close });
   const restart = useAction({ run: actions.restart, done: () => 'Restarted.', refresh });
-  const remove = useAction({
-    run: actions.remove,
-    done: ({ worktree, worktree_kept, reason }) =>
-      worktree_kept ? `Deleted. Its worktree ${worktree} remains: ${reason}.` : 'Deleted.',
-    refresh: ['sessions'],
-    onDone: () => navigate('/'),
-  });
-  const serve = useAction({
-    run: actions.serve,
-    done: ({ url }) => `Served at ${url}`,
-    refresh,
-  });
+  const serve = useAction({ run: actions.serve, done: ({ url }) => `Served at ${url}`, refresh });
   const canStop = !isOver(session.status);
-  useShortcut('x', 'Stop the agent', () => canStop && setConfirming('stop'));
+  const stop = () => setIsStopping(canStop);
+  useShortcut('x', 'Stop the agent', stop);
   return (
     <>
-      <button
-        type="button"
-        disabled={!canStop || stop.isPending}
-        onClick={() => setConfirming('stop')}
-      >
+      <Button disabled={!canStop} onClick={stop}>
         Stop
-      </button>
-      <button
-        type="button"
-        disabled={session.status === 'spawning' || restart.isPending}
-        onClick={() => restart.mutate()}
-      >
+      </Button>
+      <Button disabled={session.status === 'spawning'} action={restart}>
         Restart
-      </button>
-      {session.worktree && !session.serve && (
-        <button type="button" disabled={serve.isPending} onClick={() => serve.mutate()}>
-          Serve
-        </button>
-      )}
-      <button type="button" className="danger" onClick={() => setConfirming('delete')}>
-        Delete
-      </button>
-      {confirming === 'stop' && (
-        <FormDialog
+      </Button>
+      {session.worktree && !session.serve && <Button action={serve}>Serve</Button>}
+      <DialogButton className="danger" label="Delete">
+        {(onClose) => (
+          <Confirm
+            title={`Delete ${session.name}?`}
+            submitLabel="Delete session"
+            dangerous
+            run={actions.remove}
+            done={({ worktree, worktree_kept: isLeft, reason }) =>
+              isLeft ? `Deleted. Its worktree ${worktree} remains: ${reason}.` : 'Deleted.'
+            }
+            refresh={['sessions']}
+            onDone={() => navigate('/')}
+            onClose={onClose}
+          >
+            <p>
+              {canStop && 'The agent is stopped first. '}The session and its output are deleted.
+              {session.worktree &&
+                ' Its worktree is removed, unless it is dirty or its branch is not merged.'}
+            </p>
+          </Confirm>
+        )}
+      </DialogButton>
+      {isStopping && (
+        <Confirm
           title={`Stop ${session.name}?`}
           submitLabel="Stop agent"
-          busy={stop.isPending}
-          onSubmit={() => stop.mutate()}
-          onClose={close}
+          run={actions.stop}
+          done={() => 'Stopped.'}
+          refresh={refresh}
+          onClose={() => setIsStopping(false)}
         >
           <p>The current turn is lost. The session and its worktree remain.</p>
-        </FormDialog>
-      )}
-      {confirming === 'delete' && (
-        <FormDialog
-          title={`Delete ${session.name}?`}
-          submitLabel="Delete session"
-          dangerous
-          busy={remove.isPending}
-          onSubmit={() => remove.mutate()}
-          onClose={close}
-        >
-          <p>
-            {canStop && 'The agent is stopped first. '}The session and its output are deleted.
-            {session.worktree &&
-              ' Its worktree is removed, unless it is dirty or its branch is not merged.'}
-          </p>
-        </FormDialog>
+        </Confirm>
       )}
     </>
   );
@@ -96,15 +77,12 @@ export function CompactChoice({ session }: { session: Session }) {
     refresh,
   });
   return (
-    <select
+    <Select
       aria-label="Forced compaction"
       value={set.isPending ? set.variables : session.force_compact}
-      disabled={set.isPending}
-      onChange={(event) => set.mutate(event.target.value as Session['force_compact'])}
-    >
-      <option value="inherit">Use the setting</option>
-      <option value="on">On for this agent</option>
-      <option value="off">Off for this agent</option>
-    </select>
+      options={{ inherit: 'Use the setting', on: 'On for this agent', off: 'Off for this agent' }}
+      disabled={set.isDisabled}
+      onChange={(state) => set.mutate(state as Session['force_compact'])}
+    />
   );
 }

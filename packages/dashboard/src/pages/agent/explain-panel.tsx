@@ -1,6 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
+import { Button } from '../../parts/controls.js';
 import { Panel } from '../../parts/page.js';
 import { useGuardSettings } from '../../sessions/settings.js';
 import { explainSession } from './explain-session.js';
@@ -24,14 +25,13 @@ export function ExplainPanel({ session, lines }: { session: Session; lines: read
         ))}
       </dl>
       <div className="panel-body stack">
-        <button
-          type="button"
-          disabled={think.isPending || lines.length === 0}
-          onClick={() => think.mutate()}
+        <Button
+          disabled={lines.length === 0}
+          action={think}
           title="Sends the last lines of output to a free or local backend, never to a paid one"
         >
           {think.isPending ? 'Waiting for the model' : 'Ask a free or local model'}
-        </button>
+        </Button>
         {think.data && <Answer result={think.data} />}
       </div>
     </Panel>

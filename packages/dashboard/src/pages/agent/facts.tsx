@@ -1,11 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { count, unknown } from '../../parts/format.js';
 import { OutsideLink } from '../../parts/outside-link.js';
-import { Panel } from '../../parts/page.js';
+import { Fact, Panel } from '../../parts/page.js';
 import { Time } from '../../parts/time.js';
 import { ContextBar } from '../../sessions/context-bar.js';
 import { costText, useCosts } from '../../sessions/cost.js';
@@ -118,14 +117,5 @@ function TaskFact({ task, id }: { task: NonNullable<Session['task']>; id: string
         </span>
       ))}
     </Fact>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
   );
 }

@@ -4,8 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
-import { Choice } from '../../parts/choice.js';
-import { useParam } from '../../parts/location.js';
+import { useChoice } from '../../parts/choice.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded, Loading } from '../../parts/states.js';
@@ -26,12 +25,7 @@ type Session = DaemonSchema<'Session'>;
 
 const Review = lazy(() => import('./review/index.js'));
 
-type Tab = 'output' | 'changes';
-
-const tabs = [
-  { value: 'output' as const, text: 'Output' },
-  { value: 'changes' as const, text: 'Changes' },
-];
+const tabs = { output: 'Output', changes: 'Changes' };
 
 export default function AgentPage({ params }: { params: Readonly<Record<string, string>> }) {
   const id = params['id']!;
@@ -58,7 +52,7 @@ export default function AgentPage({ params }: { params: Readonly<Record<string, 
 function Agent({ session }: { session: Session }) {
   const output = useOutput(session.id, !isOver(session.status));
   const questions = useQuestions();
-  const [tab, setTab] = useParam<Tab>('tab', 'output', ['output', 'changes']);
+  const [tab, choice, setTab] = useChoice('tab', 'output', 'View', tabs, true);
   useShortcut('d', 'Show output or changes', () => setTab(tab === 'output' ? 'changes' : 'output'));
   return (
     <Page
@@ -79,7 +73,7 @@ function Agent({ session }: { session: Session }) {
         {session.last_error && <span className="status-bad">{session.last_error}</span>}
       </div>
       <QuestionPanel questions={questions.of(session.id)} />
-      <Choice isTabs label="View" value={tab} options={tabs} onChange={setTab} />
+      {choice}
       {tab === 'changes' ? (
         <Suspense fallback={<Loading rows={8} />}>
           <Review session={session} />

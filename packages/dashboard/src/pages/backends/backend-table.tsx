@@ -2,6 +2,8 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useState } from 'react';
 import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
+import { Button, Select } from '../../parts/controls.js';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { words } from '../../parts/format.js';
 import { useParam } from '../../parts/location.js';
 import { Panel } from '../../parts/page.js';
@@ -10,8 +12,14 @@ import { Time } from '../../parts/time.js';
 
 type Backend = DaemonSchema<'BackendRow'>;
 type Tier = DaemonSchema<'AssignableTier'>;
+type Update = DaemonSchema<'UpdateBackendRequest'>;
 
-const tiers: readonly Tier[] = ['free', 'subscription', 'pay_per_use', 'unclassified'];
+const tiers: Readonly<Record<Tier, string>> = {
+  free: 'free',
+  subscription: 'subscription',
+  pay_per_use: 'pay per use',
+  unclassified: 'unclassified',
+};
 
 export function BackendTable({ backends }: { backends: readonly Backend[] }) {
   const [scope, setScope] = useParam<'installed' | 'all'>('show', 'installed', [
@@ -27,125 +35,96 @@ export function BackendTable({ backends }: { backends: readonly Backend[] }) {
       title="Backends"
       actions={
         missing > 0 && (
-          <button
-            type="button"
-            className="small"
-            onClick={() => setScope(showsAll ? 'installed' : 'all')}
-          >
+          <Button className="small" onClick={() => setScope(showsAll ? 'installed' : 'all')}>
             {showsAll ? 'Show installed only' : `Show ${missing} not installed`}
-          </button>
+          </Button>
         )
       }
     >
-      <div
-        className="scroll-x"
-        tabIndex={0}
-        role="group"
-        aria-label="Backends"
-        hidden={shown.length === 0}
-      >
-        <table role="table" className="table cards backends">
-          <thead role="rowgroup">
-            <tr role="row">
-              <th role="columnheader" scope="col">
-                Backend
-              </th>
-              <th role="columnheader" scope="col">
-                Status
-              </th>
-              <th role="columnheader" scope="col">
-                Tier
-              </th>
-              <th role="columnheader" scope="col">
-                Enabled
-              </th>
-              <th role="columnheader" scope="col">
-                Default
-              </th>
-            </tr>
-          </thead>
-          <tbody role="rowgroup">
-            {shown.map((row) => (
-              <BackendRow key={row.id} row={row} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {shown.length > 0 && (
+        <DataTable
+          label="Backends"
+          className="backends"
+          columns={columns}
+          rows={shown}
+          rowKey={({ id }) => id}
+        />
+      )}
     </Panel>
   );
 }
 
-function BackendRow({ row }: { row: Backend }) {
+const columns: readonly DataColumn<Backend>[] = [
+  { header: 'Backend', cell: (row) => <span title={row.binary_path || undefined}>{row.id}</span> },
+  { header: 'Status', cell: (row) => <BackendState row={row} /> },
+  {
+    header: 'Tier',
+    cell: (row) => (row.is_local ? <span className="muted">local</span> : <TierChoice row={row} />),
+  },
+  { header: 'Enabled', cell: (row) => <EnabledBox row={row} /> },
+  { header: 'Default', cell: (row) => <DefaultButton row={row} /> },
+];
+
+/** What was chosen until the daemon has answered, and how to choose. */
+function useUpdate({ id }: Backend) {
   const update = useAction({
-    run: (body: DaemonSchema<'UpdateBackendRequest'>) =>
-      daemon.call('updateBackend', { path: { id: row.id }, body }),
-    done: ({ id, tier, enabled }) => `${id}: ${words(tier)}, ${enabled ? 'enabled' : 'disabled'}.`,
+    run: (body: Update) => daemon.call('updateBackend', { path: { id }, body }),
+    done: (row) => `${row.id}: ${words(row.tier)}, ${row.enabled ? 'enabled' : 'disabled'}.`,
     refresh: ['registry', 'usage'],
   });
   // React puts a controlled input back at once unless its state changes inside the event;
   // the mutation's own `isPending` changes one timer later.
-  const [chosen, setChosen] = useState<DaemonSchema<'UpdateBackendRequest'>>();
-  const change = (body: DaemonSchema<'UpdateBackendRequest'>) => {
+  const [chosen, setChosen] = useState<Update>();
+  const change = (body: Update) => {
     setChosen(body);
     update.mutate(body, { onSettled: () => setChosen(undefined) });
   };
+  return { chosen, disabled: chosen !== undefined, change };
+}
+
+function TierChoice({ row }: { row: Backend }) {
+  const { chosen, disabled, change } = useUpdate(row);
+  return (
+    <Select
+      aria-label={`Tier of ${row.id}`}
+      value={chosen?.tier ?? row.tier}
+      options={tiers}
+      disabled={disabled}
+      onChange={(tier) => change({ tier: tier as Tier })}
+    />
+  );
+}
+
+function EnabledBox({ row }: { row: Backend }) {
+  const { chosen, disabled, change } = useUpdate(row);
+  return (
+    <input
+      type="checkbox"
+      className="check-box"
+      aria-label={`Enable ${row.id}`}
+      checked={chosen?.enabled ?? row.enabled}
+      disabled={disabled}
+      onChange={(event) => change({ enabled: event.target.checked })}
+    />
+  );
+}
+
+function DefaultButton({ row }: { row: Backend }) {
   const makeDefault = useAction({
     run: () => daemon.call('setDefaultBackend', { body: { id: row.id } }),
     done: () => `${row.id} is now the default.`,
     refresh: ['registry'],
   });
+  if (row.default) return <Status tone="good">default</Status>;
   return (
-    <tr role="row">
-      <th role="rowheader" scope="row" title={row.binary_path || undefined}>
-        {row.id}
-      </th>
-      <td role="cell" data-label="Status">
-        <BackendState row={row} />
-      </td>
-      <td role="cell" data-label="Tier">
-        {row.is_local ? (
-          <span className="muted">local</span>
-        ) : (
-          <select
-            aria-label={`Tier of ${row.id}`}
-            value={chosen?.tier ?? row.tier}
-            disabled={chosen !== undefined}
-            onChange={(event) => change({ tier: event.target.value as Tier })}
-          >
-            {tiers.map((tier) => (
-              <option key={tier} value={tier}>
-                {words(tier)}
-              </option>
-            ))}
-          </select>
-        )}
-      </td>
-      <td role="cell" data-label="Enabled">
-        <input
-          type="checkbox"
-          className="check-box"
-          aria-label={`Enable ${row.id}`}
-          checked={chosen?.enabled ?? row.enabled}
-          disabled={chosen !== undefined}
-          onChange={(event) => change({ enabled: event.target.checked })}
-        />
-      </td>
-      <td role="cell" data-label="Default">
-        {row.default ? (
-          <Status tone="good">default</Status>
-        ) : (
-          <button
-            type="button"
-            className="small"
-            disabled={!row.installed || !row.enabled || row.is_local || makeDefault.isPending}
-            aria-label={`Make default: ${row.id}`}
-            onClick={() => makeDefault.mutate()}
-          >
-            Make default
-          </button>
-        )}
-      </td>
-    </tr>
+    <Button
+      className="small"
+      disabled={!row.installed || !row.enabled || row.is_local}
+      action={makeDefault}
+      aria-label={`Make default: ${row.id}`}
+    >
+      Make default
+    </Button>
   );
 }
 

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { daemon } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
+import { Button } from '../../parts/controls.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { BackendTable } from './backend-table.js';
@@ -23,11 +24,7 @@ export default function BackendsPage() {
   return (
     <Page
       title="Backends & usage"
-      actions={
-        <button type="button" disabled={rescan.isPending} onClick={() => rescan.mutate()}>
-          {rescan.isPending ? 'Scanning' : 'Rescan'}
-        </button>
-      }
+      actions={<Button action={rescan}>{rescan.isPending ? 'Scanning' : 'Rescan'}</Button>}
     >
       <UsagePanel />
       <Loaded query={registry} rows={8}>

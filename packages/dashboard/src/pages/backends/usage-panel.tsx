@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { queries, readUsage } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { Bar } from '../../parts/bar.js';
+import { Button } from '../../parts/controls.js';
 import { percent } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -42,14 +43,9 @@ export function UsagePanel() {
               updated <Time at={usage.data.generated_at} />
             </span>
           )}
-          <button
-            type="button"
-            className="small"
-            disabled={refresh.isPending}
-            onClick={() => refresh.mutate()}
-          >
+          <Button className="small" action={refresh}>
             {refresh.isPending ? 'Refreshing' : 'Refresh'}
-          </button>
+          </Button>
         </>
       }
     >

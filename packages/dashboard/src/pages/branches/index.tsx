@@ -4,6 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { queries, readBranches } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
+import { Button } from '../../parts/controls.js';
 import { DataTable, listColumns } from '../../parts/data-table.js';
 import { count, unknown } from '../../parts/format.js';
 import { OutsideLink } from '../../parts/outside-link.js';
@@ -28,26 +29,23 @@ export default function BranchesPage() {
   return (
     <Page
       title="Branches"
-      actions={
-        <button type="button" disabled={refresh.isPending} onClick={() => refresh.mutate()}>
-          {refresh.isPending ? 'Refreshing' : 'Refresh'}
-        </button>
-      }
+      actions={<Button action={refresh}>{refresh.isPending ? 'Refreshing' : 'Refresh'}</Button>}
     >
-      <Loaded query={branches}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty title="No agent has a branch.">
-              Set a branch when you start an agent. The setting <code>branches.enabled</code> must
-              be on.
-            </Empty>
-          ) : (
-            <Panel>
-              <SharedErrors branches={list} />
-              <BranchTable branches={list} />
-            </Panel>
-          )
+      <Loaded
+        query={branches}
+        empty={
+          <Empty title="No agent has a branch.">
+            Set a branch when you start an agent. The setting <code>branches.enabled</code> must be
+            on.
+          </Empty>
         }
+      >
+        {(list) => (
+          <Panel>
+            <SharedErrors branches={list} />
+            <BranchTable branches={list} />
+          </Panel>
+        )}
       </Loaded>
     </Page>
   );

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { Button } from '../../parts/controls.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count, millis } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
@@ -59,13 +60,12 @@ const columns: readonly DataColumn<IndexAdvice>[] = [
 function Create({ advice: { collection, fields } }: { advice: IndexAdvice }) {
   const create = useCreateIndex(collection);
   return (
-    <button
-      type="button"
+    <Button
       className="small"
-      disabled={create.isPending}
+      disabled={create.isDisabled}
       onClick={() => create.mutate({ fields })}
     >
       Create
-    </button>
+    </Button>
   );
 }

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useState } from 'react';
 import { Bar } from '../../parts/bar.js';
+import { Button, Field, FormError, SelectField } from '../../parts/controls.js';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count } from '../../parts/format.js';
 import { setParams, useParamText } from '../../parts/location.js';
 import { Panel } from '../../parts/page.js';
@@ -107,70 +109,49 @@ function AggregateForm({ draft, error, fields, onDraft, onRun }: FormProps) {
         ))}
       </datalist>
       <div className="db-query-end">
-        <label className="field">
-          Group by
-          <input
-            list={names}
-            placeholder="city, name"
-            value={draft.groupBy}
-            onChange={(event) => change({ groupBy: event.target.value })}
-          />
-        </label>
-        <label className="field">
-          Compute
-          <select
-            value={draft.op}
-            onChange={(event) => change({ op: event.target.value as AggregateDraft['op'] })}
-          >
-            {aggregateOps.map(({ op, words }) => (
-              <option key={op} value={op}>
-                {words}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Field
+          label="Group by"
+          list={names}
+          placeholder="city, name"
+          value={draft.groupBy}
+          onChange={(groupBy) => change({ groupBy })}
+        />
+        <SelectField
+          label="Compute"
+          value={draft.op}
+          options={aggregateOps}
+          onChange={(op) => change({ op: op as AggregateDraft['op'] })}
+        />
         {draft.op !== 'count' && (
-          <label className="field">
-            Field
-            <input
-              list={names}
-              placeholder="age"
-              value={draft.field}
-              aria-invalid={error !== undefined}
-              onChange={(event) => change({ field: event.target.value })}
-            />
-          </label>
-        )}
-        <label className="field">
-          Order
-          <select
-            value={draft.order}
-            onChange={(event) => change({ order: event.target.value as AggregateDraft['order'] })}
-          >
-            <option value="value">highest first</option>
-            <option value="group">by group</option>
-          </select>
-        </label>
-        <label className="field">
-          Groups
-          <input
-            type="number"
-            min={1}
-            max={500}
-            required
-            value={draft.limit}
-            onChange={(event) => change({ limit: event.target.value })}
+          <Field
+            label="Field"
+            list={names}
+            placeholder="age"
+            value={draft.field}
+            aria-invalid={error !== undefined}
+            onChange={(field) => change({ field })}
           />
-        </label>
+        )}
+        <SelectField
+          label="Order"
+          value={draft.order}
+          options={{ value: 'highest first', group: 'by group' }}
+          onChange={(order) => change({ order: order as AggregateDraft['order'] })}
+        />
+        <Field
+          label="Groups"
+          type="number"
+          min={1}
+          max={500}
+          required
+          value={draft.limit}
+          onChange={(limit) => change({ limit })}
+        />
         <button type="submit" className="primary">
           Compute
         </button>
       </div>
-      {error !== undefined && (
-        <p role="alert" className="field-error">
-          {error}
-        </p>
-      )}
+      <FormError>{error}</FormError>
     </form>
   );
 }
@@ -178,36 +159,34 @@ function AggregateForm({ draft, error, fields, onDraft, onRun }: FormProps) {
 function Groups({ groups, draft }: { groups: readonly Group[]; draft: AggregateDraft }) {
   const limit = Number(draft.limit);
   const shown = shownGroups(groups.slice(0, limit));
-  const words = aggregateOps.find(({ op }) => op === draft.op)!.words;
-  const title = draft.op === 'count' ? 'Records' : `${capitalized(words)} ${draft.field}`;
+  const isCount = draft.op === 'count';
+  const title = isCount ? 'Records' : `${capitalized(aggregateOps[draft.op])} ${draft.field}`;
   if (shown.length === 0) return <Empty title="No record matches the query." />;
+  const columns: DataColumn<ShownGroup>[] = [
+    { header: 'Group', cell: (group) => <GroupName group={group} /> },
+    { header: title, numeric: true, cell: textOf },
+    {
+      header: 'Chart',
+      className: 'db-groups-bar',
+      cell: (group) =>
+        group.percent !== null && (
+          <Bar label={`${group.label}: ${textOf(group)}`} percent={group.percent} />
+        ),
+    },
+    ...(isCount
+      ? []
+      : [{ header: 'Records', numeric: true, cell: (group: ShownGroup) => count(group.count) }]),
+  ];
   return (
     <Panel title={draft.groupBy === '' ? title : `${title} by ${draft.groupBy}`}>
-      <div className="scroll-x" tabIndex={0} role="group" aria-label="Groups">
-        <table className="table db-groups">
-          <thead>
-            <tr>
-              <th scope="col">Group</th>
-              <th scope="col" className="numeric">
-                {title}
-              </th>
-              <th scope="col" className="db-groups-bar">
-                Chart
-              </th>
-              {draft.op !== 'count' && (
-                <th scope="col" className="numeric">
-                  Records
-                </th>
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((group) => (
-              <GroupRow key={group.label} group={group} showsCount={draft.op !== 'count'} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <DataTable
+        label="Groups"
+        className="db-groups"
+        isCards={false}
+        columns={columns}
+        rows={shown}
+        rowKey={({ label }) => label}
+      />
       {groups.length > limit && (
         <p className="panel-body muted">There are more groups. Increase the number to see them.</p>
       )}
@@ -215,29 +194,19 @@ function Groups({ groups, draft }: { groups: readonly Group[]; draft: AggregateD
   );
 }
 
-function GroupRow({ group, showsCount }: { group: ShownGroup; showsCount: boolean }) {
-  const { label, value, percent, rows } = group;
-  const text = typeof value === 'number' ? numberText(value) : cellText(value ?? '–');
+const textOf = ({ value }: ShownGroup): string =>
+  typeof value === 'number' ? numberText(value) : cellText(value ?? '–');
+
+function GroupName({ group: { label, rows } }: { group: ShownGroup }) {
+  if (!rows || rows.length === 0) return label;
   return (
-    <tr>
-      <th scope="row">
-        {rows && rows.length > 0 ? (
-          <button
-            type="button"
-            className="db-open"
-            title="Show the records of this group"
-            onClick={() => showRecords(rows)}
-          >
-            {label}
-          </button>
-        ) : (
-          label
-        )}
-      </th>
-      <td className="numeric">{text}</td>
-      <td>{percent !== null && <Bar label={`${label}: ${text}`} percent={percent} />}</td>
-      {showsCount && <td className="numeric">{count(group.count)}</td>}
-    </tr>
+    <Button
+      className="db-open"
+      title="Show the records of this group"
+      onClick={() => showRecords(rows)}
+    >
+      {label}
+    </Button>
   );
 }
 

@@ -1,14 +1,14 @@
 import { cellText } from './fields.js';
 import type { AggregateBody, AggregateOp, Condition, Group, Row } from './query.js';
 
-export const aggregateOps: readonly { op: AggregateOp; words: string }[] = [
-  { op: 'count', words: 'number of records' },
-  { op: 'sum', words: 'sum of' },
-  { op: 'avg', words: 'average of' },
-  { op: 'min', words: 'minimum of' },
-  { op: 'max', words: 'maximum of' },
-  { op: 'count_distinct', words: 'distinct values of' },
-];
+export const aggregateOps: Readonly<Record<AggregateOp, string>> = {
+  count: 'number of records',
+  sum: 'sum of',
+  avg: 'average of',
+  min: 'minimum of',
+  max: 'maximum of',
+  count_distinct: 'distinct values of',
+};
 
 /** An aggregate as typed. */
 export interface AggregateDraft {
@@ -31,11 +31,11 @@ export const emptyAggregate: AggregateDraft = {
 /** Reads `group`, `op`, `of`, `order` and `top` of the address. */
 export function aggregateIn(text: string): AggregateDraft {
   const params = new URLSearchParams(text);
-  const op = params.get('op');
+  const op = params.get('op') ?? '';
   const limit = params.get('top') ?? '';
   return {
     groupBy: params.get('group') ?? '',
-    op: aggregateOps.find((one) => one.op === op)?.op ?? emptyAggregate.op,
+    op: Object.hasOwn(aggregateOps, op) ? (op as AggregateOp) : emptyAggregate.op,
     field: params.get('of') ?? '',
     order: params.get('order') === 'group' ? 'group' : 'value',
     limit: /^[1-9]\d{0,2}$/.test(limit) ? limit : emptyAggregate.limit,

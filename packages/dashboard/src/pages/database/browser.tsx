@@ -1,7 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
+import { Button, DialogButton } from '../../parts/controls.js';
 import { count } from '../../parts/format.js';
 import { setParams, useIdParam, useParam, useParamText } from '../../parts/location.js';
 import { Page } from '../../parts/page.js';
@@ -23,27 +24,21 @@ import { useExport } from './use-export.js';
 import { useFind } from './use-find.js';
 import { useWatch, type WatchedChange } from './use-watch.js';
 
-type Tab = 'records' | 'aggregate' | 'indexes' | 'schema';
-
-const tabs: readonly Tab[] = ['records', 'aggregate', 'indexes', 'schema'];
-
 /** The records of one collection: query, edit, watch. */
 export function Browser({ collection }: { collection: string }) {
   const { draft, setDraft, submitted, error, run, runAgain } = useUrlQuery();
   const [openId, setOpenId] = useIdParam('record');
-  const [tab, setTab] = useParam<Tab>('tab', 'records', tabs);
   const [watch, setWatch] = useParam<'off' | 'on'>('watch', 'off', ['off', 'on']);
-  const [dialog, setDialog] = useState<'new' | 'import'>();
   const isWatching = watch === 'on';
   const toggleWatch = () => setWatch(isWatching ? 'off' : 'on');
   const client = useQueryClient();
   const status = useCollection(collection);
+  const [tab, tabs] = useChoice('tab', 'records', 'View', tabsOf(status), true);
   const found = useFind(collection, submitted);
   const onChanges = useLatest((changes: readonly WatchedChange[]) => {
     found.apply(changes);
     void client.invalidateQueries({ queryKey: ['db-status'] });
   });
-  useShortcut('n', 'New record', () => setDialog('new'));
   useShortcut('w', 'Start or stop watching', toggleWatch);
   const { filter } = submitted.body;
   const watching = useWatch({ collection, filter, isOn: isWatching, onChanges });
@@ -52,36 +47,34 @@ export function Browser({ collection }: { collection: string }) {
     useExport(collection, submitted.body, 'jsonl'),
     useExport(collection, submitted.body, 'csv'),
   ];
-  const close = () => setDialog(undefined);
   return (
     <Page
       title={collection}
       above={<Link href="/database">Database</Link>}
       actions={
         <>
-          {exports.map(({ isPending, mutate, text }) => (
-            <button key={text} type="button" disabled={isPending} onClick={() => mutate()}>
+          {exports.map(({ isDisabled, mutate, text }) => (
+            <Button key={text} action={{ isDisabled, mutate }}>
               {text}
-            </button>
+            </Button>
           ))}
-          <button type="button" onClick={() => setDialog('import')}>
-            Import…
-          </button>
-          <button
-            type="button"
+          <DialogButton label="Import…">
+            {(onClose) => <ImportDialog {...{ collection, onClose }} onImported={runAgain} />}
+          </DialogButton>
+          <Button
             aria-pressed={isWatching}
             className={isWatching ? 'chip-on' : undefined}
             onClick={toggleWatch}
           >
             {isWatching ? 'Stop watching' : 'Watch live'}
-          </button>
-          <button type="button" className="primary" onClick={() => setDialog('new')}>
-            New record
-          </button>
+          </Button>
+          <DialogButton className="primary" label="New record" shortcut="n">
+            {(onClose) => <NewRecord {...{ collection, onClose }} onCreated={runAgain} />}
+          </DialogButton>
         </>
       }
     >
-      {status && <Head status={status} tab={tab} onTab={setTab} />}
+      {status && tabs}
       {tab === 'indexes' && status ? (
         <Indexes {...status} />
       ) : tab === 'schema' && status ? (
@@ -116,12 +109,6 @@ export function Browser({ collection }: { collection: string }) {
           onClose={() => setOpenId('')}
           onChanged={runAgain}
         />
-      )}
-      {dialog === 'new' && (
-        <NewRecord collection={collection} onClose={close} onCreated={runAgain} />
-      )}
-      {dialog === 'import' && (
-        <ImportDialog collection={collection} onClose={close} onImported={runAgain} />
       )}
     </Page>
   );
@@ -183,18 +170,9 @@ function useCollection(collection: string): CollectionStatus | null | undefined 
   return data && (data.collections.find(({ name }) => name === collection) ?? null);
 }
 
-interface HeadProps {
-  status: CollectionStatus;
-  tab: Tab;
-  onTab: (tab: Tab) => void;
-}
-
-function Head({ status: { records, indexes }, tab, onTab }: HeadProps) {
-  const options = [
-    { value: 'records' as const, text: `Records ${count(records)}` },
-    { value: 'aggregate' as const, text: 'Aggregate' },
-    { value: 'indexes' as const, text: `Indexes ${indexes.length}` },
-    { value: 'schema' as const, text: 'Schema' },
-  ];
-  return <Choice isTabs label="View" value={tab} options={options} onChange={onTab} />;
-}
+const tabsOf = (status: CollectionStatus | null | undefined) => ({
+  records: `Records ${count(status?.records)}`,
+  aggregate: 'Aggregate',
+  indexes: `Indexes ${status?.indexes.length}`,
+  schema: 'Schema',
+});

@@ -1,27 +1,29 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link } from 'wouter';
+import { DialogButton } from '../../parts/controls.js';
 import { count } from '../../parts/format.js';
 import { Figure, Page } from '../../parts/page.js';
-import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
-import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { column, VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { databaseQueries, type CollectionStatus, type NodeStatus } from './api.js';
 import { NewCollection } from './new-collection.js';
 
 /** Node status and the list of collections. */
 export function Collections() {
   const status = useQuery(databaseQueries.status());
-  const [isCreating, setIsCreating] = useState(false);
-  useShortcut('n', 'New collection', () => setIsCreating(true));
   return (
     <Page
       title="Database"
       actions={
-        <button type="button" className="primary" onClick={() => setIsCreating(true)}>
-          New collection
-        </button>
+        <DialogButton className="primary" label="New collection" shortcut="n">
+          {(onClose) => (
+            <NewCollection
+              names={status.data?.collections.map(({ name }) => name) ?? []}
+              onClose={onClose}
+            />
+          )}
+        </DialogButton>
       }
     >
       <Loaded query={status}>
@@ -45,12 +47,6 @@ export function Collections() {
           </>
         )}
       </Loaded>
-      {isCreating && (
-        <NewCollection
-          names={status.data?.collections.map(({ name }) => name) ?? []}
-          onClose={() => setIsCreating(false)}
-        />
-      )}
     </Page>
   );
 }
@@ -84,46 +80,25 @@ function Figures({ node }: { node: NodeStatus }) {
 }
 
 const columns: readonly Column<CollectionStatus>[] = [
-  {
-    id: 'name',
-    header: 'Collection',
-    width: 'minmax(0, 2fr)',
-    cell: ({ name }) => (
-      <Link href={`/database/${name}`} className="row-link">
-        {name}
-      </Link>
-    ),
-  },
-  {
-    id: 'records',
-    header: 'Records',
-    width: '6rem',
-    numeric: true,
-    cell: ({ records }) => count(records),
-  },
-  {
-    id: 'indexes',
-    header: 'Indexes',
-    width: 'minmax(0, 2fr)',
+  column('Collection', 'minmax(0, 2fr)', ({ name }) => (
+    <Link href={`/database/${name}`} className="row-link">
+      {name}
+    </Link>
+  )),
+  column('Records', '6rem', ({ records }) => count(records), { numeric: true }),
+  column('Indexes', 'minmax(0, 2fr)', (row) => <IndexTags indexes={row.indexes} />, {
     wideOnly: true,
-    cell: ({ indexes }) =>
-      indexes.length === 0 ? (
-        <span className="muted">none</span>
-      ) : (
-        indexes.map(({ name, unique, state }) => (
-          <span key={name} className="tag db-index">
-            {name}
-            {unique && ' unique'}
-            {state !== 'ready' && ` (${state})`}
-          </span>
-        ))
-      ),
-  },
-  {
-    id: 'ttl',
-    header: 'TTL',
-    width: '8rem',
-    wideOnly: true,
-    cell: ({ default_ttl }) => default_ttl ?? 'none',
-  },
+  }),
+  column('TTL', '8rem', ({ default_ttl }) => default_ttl ?? 'none', { wideOnly: true }),
 ];
+
+function IndexTags({ indexes }: Pick<CollectionStatus, 'indexes'>) {
+  if (indexes.length === 0) return <span className="muted">none</span>;
+  return indexes.map(({ name, unique, state }) => (
+    <span key={name} className="tag db-index">
+      {name}
+      {unique && ' unique'}
+      {state !== 'ready' && ` (${state})`}
+    </span>
+  ));
+}

@@ -1,3 +1,5 @@
+import { Button, Check } from '../../parts/controls.js';
+
 interface ColumnChoiceProps {
   names: readonly string[];
   shown: readonly string[];
@@ -13,22 +15,18 @@ export function ColumnChoice({ names, shown, onChange }: ColumnChoiceProps) {
       <summary>Columns</summary>
       <div className="panel panel-body stack" role="group" aria-label="Columns">
         {all.map((name) => (
-          <label key={name} className="check">
-            <input
-              type="checkbox"
-              checked={shown.includes(name)}
-              onChange={(event) =>
-                onChange(
-                  event.target.checked ? [...shown, name] : shown.filter((one) => one !== name),
-                )
-              }
-            />
-            {name}
-          </label>
+          <Check
+            key={name}
+            label={name}
+            checked={shown.includes(name)}
+            onChange={(isShown) =>
+              onChange(isShown ? [...shown, name] : shown.filter((one) => one !== name))
+            }
+          />
         ))}
-        <button type="button" className="small" onClick={() => onChange([])}>
+        <Button className="small" onClick={() => onChange([])}>
           Most frequent
-        </button>
+        </Button>
       </div>
     </details>
   );

@@ -1,6 +1,6 @@
 import { Id } from '../../parts/id.js';
 import { Time } from '../../parts/time.js';
-import type { Column } from '../../parts/virtual-table.js';
+import { column, type Column } from '../../parts/virtual-table.js';
 import type { DbRecord } from './api.js';
 import { EditableCell } from './editable-cell.js';
 import { cellText } from './fields.js';
@@ -61,46 +61,28 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
         />
       ),
     })),
-    {
-      id: 'rev',
-      header: 'Rev',
-      width: '3rem',
+    column('Rev', '3rem', ({ rev }) => rev, {
       numeric: true,
       wideOnly: true,
       ...sorting(parts, '$rev'),
-      cell: ({ rev }) => rev,
-    },
-    {
-      id: 'updated',
-      header: 'Updated',
-      width: '6rem',
-      ...sorting(parts, '$updated_at'),
-      cell: ({ updated_at }) => <Time at={updated_at} />,
-    },
+    }),
+    column('Updated', '6rem', (row) => <Time at={row.updated_at} />, sorting(parts, '$updated_at')),
   ];
 }
 
 /** How well a record matches a search, and where. */
 const hitColumns: Column<DbRecord>[] = [
-  {
-    id: 'score',
-    header: 'Score',
-    width: '4.5rem',
-    numeric: true,
-    cell: ({ score }) => score?.toFixed(2),
-  },
-  {
-    id: 'hits',
-    header: 'Hits',
-    width: 'minmax(10rem, 40fr)',
-    wideOnly: true,
-    resizable: true,
-    cell: ({ highlights = {} }) => (
+  column('Score', '4.5rem', ({ score }) => score?.toFixed(2), { numeric: true }),
+  column(
+    'Hits',
+    'minmax(10rem, 40fr)',
+    ({ highlights = {} }) => (
       <span className="ellipsis">
         {(Object.values(highlights) as string[][]).flat().map(marked)}
       </span>
     ),
-  },
+    { wideOnly: true, resizable: true, id: 'hits' },
+  ),
 ];
 
 /** A fragment with its hits in <mark>; everything else in it is text. */

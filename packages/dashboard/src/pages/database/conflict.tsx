@@ -1,3 +1,4 @@
+import { Button } from '../../parts/controls.js';
 import { Time } from '../../parts/time.js';
 import type { DbRecord } from './api.js';
 import { dataText, differing } from './data.js';
@@ -27,12 +28,8 @@ export function Conflict({ theirs, mine, onTakeTheirs, onKeepMine }: ConflictPro
         </pre>
       </details>
       <div className="row">
-        <button type="button" onClick={onTakeTheirs}>
-          Discard my changes
-        </button>
-        <button type="button" onClick={onKeepMine}>
-          Overwrite with mine
-        </button>
+        <Button onClick={onTakeTheirs}>Discard my changes</Button>
+        <Button onClick={onKeepMine}>Overwrite with mine</Button>
       </div>
     </div>
   );

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { Check, FormError } from '../../parts/controls.js';
 import { explain } from '../../parts/states.js';
 import { createIndex, type IndexStatus } from './api.js';
 
@@ -58,31 +59,18 @@ export function CreateIndex({ collection, indexes }: CreateIndexProps) {
             create.reset();
           }}
         />
-        <label className="check">
-          <input
-            type="checkbox"
-            checked={unique}
-            onChange={(event) => setUnique(event.target.checked)}
-          />
-          Unique
-        </label>
-        <label className="check" title="Leave out records without the fields">
-          <input
-            type="checkbox"
-            checked={sparse}
-            onChange={(event) => setSparse(event.target.checked)}
-          />
-          Sparse
-        </label>
-        <button type="submit" disabled={fields.length === 0 || isKnown || create.isPending}>
+        <Check label="Unique" checked={unique} onChange={setUnique} />
+        <Check
+          label="Sparse"
+          title="Leave out records without the fields"
+          checked={sparse}
+          onChange={setSparse}
+        />
+        <button type="submit" disabled={fields.length === 0 || isKnown || create.isDisabled}>
           Create index
         </button>
       </div>
-      {problem && (
-        <p role="alert" className="field-error">
-          {problem}
-        </p>
-      )}
+      <FormError>{problem}</FormError>
     </form>
   );
 }

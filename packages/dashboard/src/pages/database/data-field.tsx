@@ -1,4 +1,4 @@
-import { useId } from 'react';
+import { Field } from '../../parts/controls.js';
 
 interface DataFieldProps {
   text: string;
@@ -8,26 +8,16 @@ interface DataFieldProps {
 
 /** Edits the data of a record as JSON. */
 export function DataField({ text, error, onText }: DataFieldProps) {
-  const errorId = useId();
   return (
-    <label className="field">
-      Data
-      <textarea
-        className="mono db-data"
-        rows={14}
-        spellCheck={false}
-        value={text}
-        aria-invalid={error !== undefined}
-        aria-describedby={errorId}
-        onChange={(event) => onText(event.target.value)}
-      />
-      <span
-        id={errorId}
-        role={error === undefined ? undefined : 'alert'}
-        className={error === undefined ? 'field-hint' : 'field-error'}
-      >
-        {error ?? 'A JSON object.'}
-      </span>
-    </label>
+    <Field
+      label="Data"
+      className="mono db-data"
+      rows={14}
+      spellCheck={false}
+      value={text}
+      hint="A JSON object."
+      error={error}
+      onChange={onText}
+    />
   );
 }

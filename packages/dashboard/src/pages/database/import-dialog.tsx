@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { Button } from '../../parts/controls.js';
 import { Dialog } from '../../parts/dialog.js';
 import { count } from '../../parts/format.js';
 import { importItems, parseImport, type ImportFailure } from './transfer.js';
@@ -37,17 +38,10 @@ export function ImportDialog({ collection, onClose, onImported }: ImportDialogPr
       onClose={onClose}
       actions={
         <>
-          <button type="button" onClick={onClose}>
-            Close
-          </button>
-          <button
-            type="button"
-            className="primary"
-            disabled={!file || run.isPending}
-            onClick={() => run.mutate()}
-          >
+          <Button onClick={onClose}>Close</Button>
+          <Button className="primary" disabled={!file} action={run}>
             {run.isPending ? `Inserted ${count(inserted)}` : 'Import'}
-          </button>
+          </Button>
         </>
       }
     >

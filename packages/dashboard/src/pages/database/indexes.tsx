@@ -1,7 +1,6 @@
-import { useState } from 'react';
-import { useAction } from '../../parts/action.js';
+import { Confirm } from '../../parts/confirm.js';
+import { DialogButton } from '../../parts/controls.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
-import { FormDialog } from '../../parts/form-dialog.js';
 import { Panel } from '../../parts/page.js';
 import { Empty } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
@@ -13,7 +12,6 @@ const tones: Readonly<Record<string, Tone>> = { ready: 'good', building: 'busy',
 
 /** The indexes of a collection, those that would help, and how to add one. */
 export function Indexes({ name, indexes }: Pick<CollectionStatus, 'name' | 'indexes'>) {
-  const [dropping, setDropping] = useState<string>();
   const columns: DataColumn<IndexStatus>[] = [
     { header: 'Fields', className: 'mono', cell: (index) => index.name },
     { header: 'Unique', cell: ({ unique }) => (unique ? 'yes' : 'no') },
@@ -25,14 +23,9 @@ export function Indexes({ name, indexes }: Pick<CollectionStatus, 'name' | 'inde
     {
       header: 'Action',
       cell: (index) => (
-        <button
-          type="button"
-          className="small"
-          aria-label={`Drop ${index.name}`}
-          onClick={() => setDropping(index.name)}
-        >
-          Drop…
-        </button>
+        <DialogButton className="small" aria-label={`Drop ${index.name}`} label="Drop…">
+          {(onClose) => <DropIndex collection={name} index={index.name} onClose={onClose} />}
+        </DialogButton>
       ),
     },
   ];
@@ -52,9 +45,6 @@ export function Indexes({ name, indexes }: Pick<CollectionStatus, 'name' | 'inde
           />
         )}
         <CreateIndex collection={name} indexes={indexes} />
-        {dropping !== undefined && (
-          <DropIndex collection={name} index={dropping} onClose={() => setDropping(undefined)} />
-        )}
       </Panel>
     </>
   );
@@ -68,27 +58,21 @@ interface DropIndexProps {
 
 /** Asks before it drops an index. A refusal stays in the dialog. */
 function DropIndex({ collection, index, onClose }: DropIndexProps) {
-  const drop = useAction({
-    run: () => dropIndex(collection, index),
-    done: () => `Dropped the index ${index}.`,
-    refresh: ['db-status', 'db-advice'],
-    onDone: onClose,
-    onFailed: () => true,
-  });
   return (
-    <FormDialog
+    <Confirm
       title={`Drop the index ${index}?`}
       submitLabel="Drop index"
       dangerous
-      busy={drop.isPending}
-      error={drop.error}
-      onSubmit={() => drop.mutate()}
+      run={() => dropIndex(collection, index)}
+      done={() => `Dropped the index ${index}.`}
+      refresh={['db-status', 'db-advice']}
+      showsError
       onClose={onClose}
     >
       <p>
         Queries that use it read the whole collection from then on. A unique index no longer refuses
         duplicates. Records do not change.
       </p>
-    </FormDialog>
+    </Confirm>
   );
 }

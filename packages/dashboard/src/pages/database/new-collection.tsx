@@ -1,5 +1,6 @@
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { Field } from '../../parts/controls.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { navigate } from '../../parts/location.js';
 import { explain } from '../../parts/states.js';
@@ -16,7 +17,6 @@ interface NewCollectionProps {
 
 /** Creates a collection with its first record, and goes there. */
 export function NewCollection({ names, onClose }: NewCollectionProps) {
-  const hint = useId();
   const [name, setName] = useState('');
   const [text, setText] = useState('{\n  \n}');
   const [nameError, setNameError] = useState<string>();
@@ -48,27 +48,18 @@ export function NewCollection({ names, onClose }: NewCollectionProps) {
       onSubmit={submit}
       onClose={onClose}
     >
-      <label className="field">
-        Name
-        <input
-          value={name}
-          aria-invalid={nameError !== undefined}
-          aria-describedby={hint}
-          spellCheck={false}
-          autoCapitalize="off"
-          onChange={(event) => {
-            setName(event.target.value);
-            setNameError(undefined);
-          }}
-        />
-        <span
-          id={hint}
-          role={nameError === undefined ? undefined : 'alert'}
-          className={nameError === undefined ? 'field-hint' : 'field-error'}
-        >
-          {nameError ?? 'Letters, digits, ".", "_" and "-"; the first is a letter.'}
-        </span>
-      </label>
+      <Field
+        label="Name"
+        value={name}
+        spellCheck={false}
+        autoCapitalize="off"
+        hint='Letters, digits, ".", "_" and "-"; the first is a letter.'
+        error={nameError}
+        onChange={(next) => {
+          setName(next);
+          setNameError(undefined);
+        }}
+      />
       <p className="muted">The first record creates the collection.</p>
       <DataField
         text={text}

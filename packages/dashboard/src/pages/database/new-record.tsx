@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { Field } from '../../parts/controls.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { explain } from '../../parts/states.js';
 import { insert } from './api.js';
@@ -44,11 +45,13 @@ export function NewRecord({ collection, onClose, onCreated }: NewRecordProps) {
       onSubmit={save}
       onClose={onClose}
     >
-      <label className="field">
-        Key
-        <input maxLength={1024} value={key} onChange={(event) => setKey(event.target.value)} />
-        <span className="field-hint">Optional. Unique in the collection.</span>
-      </label>
+      <Field
+        label="Key"
+        maxLength={1024}
+        value={key}
+        hint="Optional. Unique in the collection."
+        onChange={setKey}
+      />
       <DataField
         text={text}
         error={error}

@@ -1,4 +1,5 @@
 import { useId } from 'react';
+import { Button, Check, Field, Select, SelectField } from '../../parts/controls.js';
 import { ops, placeholderOf, type Draft, type DraftError, type Row } from './query.js';
 
 interface QueryBuilderProps {
@@ -52,15 +53,13 @@ export function QueryBuilder({
         ))}
       </datalist>
       {isSearchable && !isFilterOnly && (
-        <label className="field">
-          Search words
-          <input
-            type="search"
-            value={draft.search}
-            placeholder='durable "exact phrase" pre* -not'
-            onChange={(event) => onDraft({ ...draft, search: event.target.value })}
-          />
-        </label>
+        <Field
+          label="Search words"
+          type="search"
+          value={draft.search}
+          placeholder='durable "exact phrase" pre* -not'
+          onChange={(search) => onDraft({ ...draft, search })}
+        />
       )}
       {rows.map((row, index) => (
         <RowEditor
@@ -74,22 +73,14 @@ export function QueryBuilder({
         />
       ))}
       <div className="db-query-end">
-        <button type="button" onClick={addRow}>
-          Add condition
-        </button>
+        <Button onClick={addRow}>Add condition</Button>
         {rows.length > 1 && (
-          <label className="field">
-            Match
-            <select
-              value={draft.match}
-              onChange={(event) =>
-                onDraft({ ...draft, match: event.target.value as Draft['match'] })
-              }
-            >
-              <option value="all">all conditions</option>
-              <option value="any">any condition</option>
-            </select>
-          </label>
+          <SelectField
+            label="Match"
+            value={draft.match}
+            options={{ all: 'all conditions', any: 'any condition' }}
+            onChange={(match) => onDraft({ ...draft, match: match as Draft['match'] })}
+          />
         )}
         {!isFilterOnly && <OrderFields {...{ draft, names, onDraft }} />}
         <button type="submit" className={isFilterOnly ? undefined : 'primary'}>
@@ -107,34 +98,27 @@ interface OrderFieldsProps extends Pick<QueryBuilderProps, 'draft' | 'onDraft'> 
 function OrderFields({ draft, names, onDraft }: OrderFieldsProps) {
   return (
     <>
-      <label className="field">
-        Sort by
-        <input
-          list={names}
-          placeholder="id"
-          value={draft.sortBy}
-          onChange={(event) => onDraft({ ...draft, sortBy: event.target.value })}
-        />
-      </label>
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={draft.descending}
-          onChange={(event) => onDraft({ ...draft, descending: event.target.checked })}
-        />
-        Descending
-      </label>
-      <label className="field">
-        Limit
-        <input
-          type="number"
-          min={1}
-          max={100_000}
-          required
-          value={draft.limit}
-          onChange={(event) => onDraft({ ...draft, limit: event.target.value })}
-        />
-      </label>
+      <Field
+        label="Sort by"
+        list={names}
+        placeholder="id"
+        value={draft.sortBy}
+        onChange={(sortBy) => onDraft({ ...draft, sortBy })}
+      />
+      <Check
+        label="Descending"
+        checked={draft.descending}
+        onChange={(descending) => onDraft({ ...draft, descending })}
+      />
+      <Field
+        label="Limit"
+        type="number"
+        min={1}
+        max={100_000}
+        required
+        value={draft.limit}
+        onChange={(limit) => onDraft({ ...draft, limit })}
+      />
     </>
   );
 }
@@ -159,17 +143,12 @@ function RowEditor({ row, names, number, error, onChange, onRemove }: RowEditorP
         value={row.field}
         onChange={(event) => onChange({ ...row, field: event.target.value })}
       />
-      <select
+      <Select
         aria-label="Operator"
         value={row.op}
-        onChange={(event) => onChange({ ...row, op: event.target.value })}
-      >
-        {ops.map(({ op, words }) => (
-          <option key={op} value={op}>
-            {words}
-          </option>
-        ))}
-      </select>
+        options={ops}
+        onChange={(op) => onChange({ ...row, op })}
+      />
       <input
         aria-label="Value"
         className="mono"

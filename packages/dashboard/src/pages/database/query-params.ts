@@ -20,7 +20,7 @@ export function draftIn(text: string): Draft {
 
 function rowOf(text: string, index: number): Row[] {
   const [, field, op, value = ''] = /^(\S+) (\S+)(?: (.*))?$/s.exec(text) ?? [];
-  if (field === undefined || !ops.some((one) => one.op === op)) return [];
+  if (field === undefined || !Object.hasOwn(ops, op!)) return [];
   try {
     return [{ id: index, field: decodeURIComponent(field), op: op!, value }];
   } catch {

@@ -62,21 +62,22 @@ export const emptyDraft: Draft = {
   limit: '1000',
 };
 
-export const ops: readonly { op: string; words: string }[] = [
-  { op: 'eq', words: 'is' },
-  { op: 'ne', words: 'is not' },
-  { op: 'gt', words: 'is greater than' },
-  { op: 'gte', words: 'is at least' },
-  { op: 'lt', words: 'is less than' },
-  { op: 'lte', words: 'is at most' },
-  { op: 'between', words: 'is between' },
-  { op: 'in', words: 'is one of' },
-  { op: 'nin', words: 'is not one of' },
-  { op: 'contains', words: 'contains' },
-  { op: 'prefix', words: 'starts with' },
-  { op: 'regex', words: 'matches regex' },
-  { op: 'exists', words: 'exists' },
-];
+/** The words of each operator. */
+export const ops: Readonly<Record<string, string>> = {
+  eq: 'is',
+  ne: 'is not',
+  gt: 'is greater than',
+  gte: 'is at least',
+  lt: 'is less than',
+  lte: 'is at most',
+  between: 'is between',
+  in: 'is one of',
+  nin: 'is not one of',
+  contains: 'contains',
+  prefix: 'starts with',
+  regex: 'matches regex',
+  exists: 'exists',
+};
 
 const lists = new Set(['in', 'nin', 'between']);
 const texts = new Set(['prefix', 'regex']);

@@ -2,6 +2,8 @@ import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Button } from '../../parts/controls.js';
 import { Dialog } from '../../parts/dialog.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { explain, Loaded } from '../../parts/states.js';
@@ -71,6 +73,10 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
     if ('error' in result) setError(result.error);
     else save.mutate(result.data);
   };
+  const resolve = () => {
+    setMine(theirs!);
+    setTheirs(undefined);
+  };
   if (isDeleting) {
     return <Delete {...{ collection, onChanged, onClose }} record={mine} />;
   }
@@ -82,20 +88,19 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
       onClose={leave}
       actions={
         <>
-          <button type="button" className="danger" onClick={() => setIsDeleting(true)}>
+          <Button className="danger" onClick={() => setIsDeleting(true)}>
             Delete
-          </button>
-          <button type="button" className="dialog-cancel" onClick={leave}>
+          </Button>
+          <Button className="dialog-cancel" onClick={leave}>
             Cancel
-          </button>
-          <button
-            type="button"
+          </Button>
+          <Button
             className="primary"
             disabled={save.isPending || compare.isPending || theirs !== undefined}
             onClick={onSave}
           >
             Save
-          </button>
+          </Button>
         </>
       }
     >
@@ -106,13 +111,9 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
           mine={text}
           onTakeTheirs={() => {
             setText(dataText(theirs.data));
-            setMine(theirs);
-            setTheirs(undefined);
+            resolve();
           }}
-          onKeepMine={() => {
-            setMine(theirs);
-            setTheirs(undefined);
-          }}
+          onKeepMine={resolve}
         />
       )}
       <DataField
@@ -169,25 +170,18 @@ interface DeleteProps {
 }
 
 function Delete({ collection, record, onClose, onChanged }: DeleteProps) {
-  const act = useAction({
-    run: () => remove(collection, record.id),
-    done: () => `Deleted ${nameOf(record)}.`,
-    refresh: ['db-status'],
-    onDone: () => {
-      onClose();
-      onChanged();
-    },
-  });
   return (
-    <FormDialog
+    <Confirm
       title={`Delete ${nameOf(record)}?`}
       submitLabel="Delete"
       dangerous
-      busy={act.isPending}
+      run={() => remove(collection, record.id)}
+      done={() => `Deleted ${nameOf(record)}.`}
+      refresh={['db-status']}
+      onDone={onChanged}
       onClose={onClose}
-      onSubmit={() => act.mutate()}
     >
       <p>Deletes the record at its current revision. This cannot be undone.</p>
-    </FormDialog>
+    </Confirm>
   );
 }

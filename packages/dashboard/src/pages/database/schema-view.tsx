@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Bar } from '../../parts/bar.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count } from '../../parts/format.js';
-import { Panel } from '../../parts/page.js';
+import { Fact, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
@@ -55,20 +55,17 @@ function Declared({ schema }: { schema: CollectionSchema }) {
   return (
     <>
       <dl className="facts">
-        <dt>Validation</dt>
-        <dd>{validations[validate]}</dd>
-        <dt>Set</dt>
-        <dd>
+        <Fact name="Validation">{validations[validate]}</Fact>
+        <Fact name="Set">
           <Time at={updated_at} />
-        </dd>
-        <dt>Violations</dt>
-        <dd>
+        </Fact>
+        <Fact name="Violations">
           {violations === 0 ? (
             'none since the start of the server'
           ) : (
             <Status tone="warn">{`${count(violations)} since the start of the server`}</Status>
           )}
-        </dd>
+        </Fact>
       </dl>
       <pre className="panel-body mono db-schema" tabIndex={0} aria-label="JSON Schema">
         {JSON.stringify(schema.schema, undefined, 2)}
@@ -86,27 +83,23 @@ function SeenFields({ collection }: { collection: string }) {
   });
   return (
     <Panel title="Fields">
-      <Loaded query={sample}>
-        {(records) =>
-          records.length === 0 ? (
-            <Empty title="This collection has no records." />
-          ) : (
-            <>
-              <p className="panel-body muted">
-                {records.length < sampleSize
-                  ? 'From all records.'
-                  : `From the first ${count(records.length)} records.`}
-              </p>
-              <DataTable
-                label="Fields"
-                isCards={false}
-                columns={columns}
-                rows={inferFields(records)}
-                rowKey={({ path }) => path}
-              />
-            </>
-          )
-        }
+      <Loaded query={sample} empty={<Empty title="This collection has no records." />}>
+        {(records) => (
+          <>
+            <p className="panel-body muted">
+              {records.length < sampleSize
+                ? 'From all records.'
+                : `From the first ${count(records.length)} records.`}
+            </p>
+            <DataTable
+              label="Fields"
+              isCards={false}
+              columns={columns}
+              rows={inferFields(records)}
+              rowKey={({ path }) => path}
+            />
+          </>
+        )}
       </Loaded>
     </Panel>
   );

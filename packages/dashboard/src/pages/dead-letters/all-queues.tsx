@@ -7,7 +7,7 @@ import { Panel } from '../../parts/page.js';
 import { Empty, Failure, Loading } from '../../parts/states.js';
 import { Time } from '../../parts/time.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
-import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { column, VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { queueQueries, type Filter } from '../../queue/api.js';
 import { matchingGroups, type QueueGroup } from './all-groups.js';
 import { FilterBar } from './filter-bar.js';
@@ -72,60 +72,32 @@ export function AllQueues({ queues }: { queues: readonly string[] }) {
 }
 
 function columnsFor(isNarrow: boolean): Column<QueueGroup>[] {
+  const wideOnly = true;
   return [
-    {
-      id: 'error',
-      header: 'Error',
-      width: 'minmax(0, 3fr)',
-      cell: (group) => (
-        <>
-          <Link
-            className="row-link"
-            href={`/dead-letters/${group.queue}?${withParams('', paramsOf(filterOf(group)))}`}
-          >
-            {group.error_type}
-            {group.http_status !== null && ` ${group.http_status}`}
-          </Link>
-          {!isNarrow && group.sample_message && (
-            <div className="ellipsis muted" title={group.sample_message}>
-              {group.sample_message}
-            </div>
-          )}
-          {isNarrow && (
-            <div className="ellipsis muted">
-              {group.queue} · {group.handler_ref}
-            </div>
-          )}
-        </>
-      ),
-    },
-    {
-      id: 'queue',
-      header: 'Queue',
-      width: 'minmax(0, 1fr)',
-      wideOnly: true,
-      cell: ({ queue }) => queue,
-    },
-    {
-      id: 'handler',
-      header: 'Handler',
-      width: 'minmax(0, 1fr)',
-      wideOnly: true,
-      cell: ({ handler_ref }) => handler_ref,
-    },
-    {
-      id: 'count',
-      header: 'Tasks',
-      width: '5rem',
-      numeric: true,
-      cell: (group) => count(group.count),
-    },
-    {
-      id: 'last',
-      header: 'Last',
-      width: '6rem',
-      wideOnly: true,
-      cell: ({ last_seen }) => <Time at={last_seen} />,
-    },
+    column('Error', 'minmax(0, 3fr)', (group) => (
+      <>
+        <Link
+          className="row-link"
+          href={`/dead-letters/${group.queue}?${withParams('', paramsOf(filterOf(group)))}`}
+        >
+          {group.error_type}
+          {group.http_status !== null && ` ${group.http_status}`}
+        </Link>
+        {!isNarrow && group.sample_message && (
+          <div className="ellipsis muted" title={group.sample_message}>
+            {group.sample_message}
+          </div>
+        )}
+        {isNarrow && (
+          <div className="ellipsis muted">
+            {group.queue} · {group.handler_ref}
+          </div>
+        )}
+      </>
+    )),
+    column('Queue', 'minmax(0, 1fr)', ({ queue }) => queue, { wideOnly }),
+    column('Handler', 'minmax(0, 1fr)', ({ handler_ref }) => handler_ref, { wideOnly }),
+    column('Tasks', '5rem', (group) => count(group.count), { numeric: true }),
+    column('Last', '6rem', ({ last_seen }) => <Time at={last_seen} />, { wideOnly }),
   ];
 }

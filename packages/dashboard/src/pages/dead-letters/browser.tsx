@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
+import { Button } from '../../parts/controls.js';
 import { count } from '../../parts/format.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { setParams, useIdParam, useParamText } from '../../parts/location.js';
@@ -9,12 +10,12 @@ import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Failure, Loaded, Loading } from '../../parts/states.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
 import { queueQueries, type Filter, type Selector } from '../../queue/api.js';
-import { ActionDialog, type DlqAction } from './action-dialog.js';
+import { BulkDialog } from '../../queue/bulk-dialog.js';
 import { columnsFor } from './columns.js';
 import { FilterBar } from './filter-bar.js';
-import { filterIn, paramsOf } from './filter.js';
+import { filterIn, filterText, paramsOf } from './filter.js';
 import { Groups } from './groups.js';
-import { TaskDialog } from './task-dialog.js';
+import { TaskDialog, type DlqAction } from './task-dialog.js';
 import { useDeadTasks } from './use-dead-tasks.js';
 
 interface PendingAction {
@@ -84,9 +85,8 @@ export function DeadBrowser({ queue }: { queue: string }) {
         />
       )}
       {pending && (
-        <ActionDialog
-          {...pending}
-          queue={queue}
+        <BulkDialog
+          {...{ ...pending, queue, filterText }}
           onClose={() => setPending(undefined)}
           onDone={() => {
             setPending(undefined);
@@ -111,25 +111,13 @@ interface ActionsProps {
 function Actions({ label, isDisabled, onAction, onRefresh }: ActionsProps) {
   return (
     <>
-      <button type="button" onClick={onRefresh}>
-        Refresh
-      </button>
-      <button
-        type="button"
-        className="danger"
-        disabled={isDisabled}
-        onClick={() => onAction('purge')}
-      >
+      <Button onClick={onRefresh}>Refresh</Button>
+      <Button className="danger" disabled={isDisabled} onClick={() => onAction('purge')}>
         Purge {label}…
-      </button>
-      <button
-        type="button"
-        className="primary"
-        disabled={isDisabled}
-        onClick={() => onAction('redrive')}
-      >
+      </Button>
+      <Button className="primary" disabled={isDisabled} onClick={() => onAction('redrive')}>
         Redrive {label}…
-      </button>
+      </Button>
     </>
   );
 }

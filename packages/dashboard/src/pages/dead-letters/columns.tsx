@@ -1,6 +1,7 @@
+import { Button } from '../../parts/controls.js';
 import { count } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
-import type { Column } from '../../parts/virtual-table.js';
+import { column, type Column } from '../../parts/virtual-table.js';
 import type { DeadRow } from '../../queue/api.js';
 import { attemptsColumn, idColumn, selectColumn } from '../../queue/task-columns.js';
 
@@ -14,42 +15,22 @@ interface ColumnParts {
 export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts): Column<DeadRow>[] {
   return [
     selectColumn({ selected, onToggle: toggle, className: 'dead-select' }),
-    {
-      id: 'handler',
-      header: 'Handler',
-      width: 'minmax(0, 1fr)',
-      cell: (row) => (
-        <>
-          <button type="button" className="row-link dead-open" onClick={() => onOpen(row.id)}>
-            {row.handler_ref}
-          </button>
-          {isNarrow && <Failure row={row} />}
-        </>
-      ),
-    },
-    {
-      id: 'error',
-      header: 'Error',
-      width: 'minmax(0, 3.5fr)',
-      wideOnly: true,
-      cell: (row) => <Failure row={row} />,
-    },
+    column('Handler', 'minmax(0, 1fr)', (row) => (
+      <>
+        <Button className="row-link dead-open" onClick={() => onOpen(row.id)}>
+          {row.handler_ref}
+        </Button>
+        {isNarrow && <Failure row={row} />}
+      </>
+    )),
+    column('Error', 'minmax(0, 3.5fr)', (row) => <Failure row={row} />, { wideOnly: true }),
     attemptsColumn,
-    {
-      id: 'redrives',
-      header: 'Redrives',
-      width: '5rem',
+    column('Redrives', '5rem', ({ redrive_count }) => count(redrive_count), {
       numeric: true,
       wideOnly: true,
-      cell: ({ redrive_count }) => count(redrive_count),
-    },
+    }),
     idColumn,
-    {
-      id: 'died',
-      header: 'Dead at',
-      width: '6rem',
-      cell: ({ dead_at }) => <Time at={dead_at} />,
-    },
+    column('Dead at', '6rem', ({ dead_at }) => <Time at={dead_at} />),
   ];
 }
 

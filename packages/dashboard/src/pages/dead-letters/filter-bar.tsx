@@ -1,4 +1,5 @@
 import type { Filter } from '../../queue/api.js';
+import { Button, Field, SelectField } from '../../parts/controls.js';
 import { TimeField } from '../../parts/time-field.js';
 import { withField } from './filter.js';
 
@@ -20,31 +21,31 @@ export function FilterBar({
   onFilter,
 }: FilterBarProps) {
   const set = (name: keyof Filter, text: string) => onFilter(withField(filter, name, text));
+  const any = (label: string, name: 'error_type' | 'handler_ref', choices: readonly string[]) => {
+    const value = filter[name] ?? '';
+    const all = new Set([...(value === '' ? [] : [value]), ...choices]);
+    return (
+      <SelectField
+        label={label}
+        value={value}
+        options={{ '': 'any', ...Object.fromEntries([...all].map((one) => [one, one])) }}
+        onChange={(text) => set(name, text)}
+      />
+    );
+  };
   return (
     <div className="dead-filter" role="group" aria-label="Filter">
-      <Choice
-        label="Error"
-        value={filter.error_type}
-        choices={errorTypes}
-        onChoose={(text) => set('error_type', text)}
+      {any('Error', 'error_type', errorTypes)}
+      {any('Handler', 'handler_ref', handlers)}
+      <Field
+        label="HTTP status"
+        type="number"
+        min={100}
+        max={599}
+        placeholder="any"
+        value={filter.http_status ?? ''}
+        onChange={(text) => set('http_status', text)}
       />
-      <Choice
-        label="Handler"
-        value={filter.handler_ref}
-        choices={handlers}
-        onChoose={(text) => set('handler_ref', text)}
-      />
-      <label className="field">
-        HTTP status
-        <input
-          type="number"
-          min={100}
-          max={599}
-          placeholder="any"
-          value={filter.http_status ?? ''}
-          onChange={(event) => set('http_status', event.target.value)}
-        />
-      </label>
       {hasTimes && (
         <>
           <TimeField
@@ -55,35 +56,9 @@ export function FilterBar({
           <TimeField label="Dead before" value={filter.to} onChange={(text) => set('to', text)} />
         </>
       )}
-      <button
-        type="button"
-        disabled={Object.keys(filter).length === 0}
-        onClick={() => onFilter({})}
-      >
+      <Button disabled={Object.keys(filter).length === 0} onClick={() => onFilter({})}>
         Clear
-      </button>
+      </Button>
     </div>
-  );
-}
-
-interface ChoiceProps {
-  label: string;
-  value: string | undefined;
-  choices: readonly string[];
-  onChoose: (text: string) => void;
-}
-
-function Choice({ label, value, choices, onChoose }: ChoiceProps) {
-  const all = value === undefined || choices.includes(value) ? choices : [value, ...choices];
-  return (
-    <label className="field">
-      {label}
-      <select value={value ?? ''} onChange={(event) => onChoose(event.target.value)}>
-        <option value="">any</option>
-        {all.map((choice) => (
-          <option key={choice}>{choice}</option>
-        ))}
-      </select>
-    </label>
   );
 }

@@ -1,3 +1,5 @@
+import { Button } from '../../parts/controls.js';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
 import type { Filter, Group } from '../../queue/api.js';
@@ -13,56 +15,47 @@ const shownGroups = 50;
 
 /** Failures grouped by error, handler and HTTP status, largest first; a click filters by one. */
 export function Groups({ groups, filter, onFilter }: GroupsProps) {
+  const columns: DataColumn<Group>[] = [
+    {
+      header: 'Error',
+      cell: (group) => {
+        const isChosen = isOf(filter, group);
+        return (
+          <Button
+            className="chip"
+            aria-pressed={isChosen}
+            title="Show only this group"
+            onClick={() => onFilter(isChosen ? {} : filterOf(group))}
+          >
+            {group.error_type}
+          </Button>
+        );
+      },
+    },
+    {
+      header: 'One of its messages',
+      cell: ({ sample_message: sample }) => (
+        <div className="dead-sample" title={sample}>
+          {sample ?? '–'}
+        </div>
+      ),
+    },
+    { header: 'Handler', cell: ({ handler_ref: handler }) => handler },
+    { header: 'HTTP', numeric: true, cell: ({ http_status: status }) => status ?? '–' },
+    { header: 'Tasks', numeric: true, cell: (group) => count(group.count) },
+    { header: 'Last seen', cell: ({ last_seen: at }) => <Time at={at} /> },
+  ];
   return (
-    <div className="scroll-x dead-groups">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Error</th>
-            <th scope="col">One of its messages</th>
-            <th scope="col">Handler</th>
-            <th scope="col" className="numeric">
-              HTTP
-            </th>
-            <th scope="col" className="numeric">
-              Tasks
-            </th>
-            <th scope="col">Last seen</th>
-          </tr>
-        </thead>
-        <tbody>
-          {groups.slice(0, shownGroups).map((group) => {
-            const isChosen = isOf(filter, group);
-            const { error_type, handler_ref, http_status } = group;
-            return (
-              <tr key={`${error_type} ${handler_ref} ${http_status}`}>
-                <th scope="row">
-                  <button
-                    type="button"
-                    className="chip"
-                    aria-pressed={isChosen}
-                    title="Show only this group"
-                    onClick={() => onFilter(isChosen ? {} : filterOf(group))}
-                  >
-                    {error_type}
-                  </button>
-                </th>
-                <td>
-                  <div className="dead-sample" title={group.sample_message}>
-                    {group.sample_message ?? '–'}
-                  </div>
-                </td>
-                <td>{handler_ref}</td>
-                <td className="numeric">{http_status ?? '–'}</td>
-                <td className="numeric">{count(group.count)}</td>
-                <td>
-                  <Time at={group.last_seen} />
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+    <div className="dead-groups">
+      <DataTable
+        label="Failures"
+        isCards={false}
+        columns={columns}
+        rows={groups.slice(0, shownGroups)}
+        rowKey={({ error_type: type, handler_ref: handler, http_status: status }) =>
+          `${type} ${handler} ${status}`
+        }
+      />
       {groups.length > shownGroups && (
         <p className="panel-body muted">
           {groups.length - shownGroups} smaller groups are not shown.

@@ -3,35 +3,23 @@ import { Link } from 'wouter';
 import { count } from '../../parts/format.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { column, VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { AllQueues } from './all-queues.js';
 import { queueQueries, type QueueItem } from '../../queue/api.js';
 
 const columns: readonly Column<QueueItem>[] = [
-  {
-    id: 'name',
-    header: 'Queue',
-    width: 'minmax(0, 2fr)',
-    cell: ({ name }) => (
-      <Link href={`/dead-letters/${name}`} className="row-link">
-        {name}
-      </Link>
-    ),
-  },
-  {
-    id: 'dead',
-    header: 'Dead letters',
-    width: '7rem',
-    numeric: true,
-    cell: ({ summary }) => count(summary.dlq_depth),
-  },
-  {
-    id: 'callback',
-    header: 'Callback',
-    width: 'minmax(0, 3fr)',
-    wideOnly: true,
-    cell: ({ summary }) => <span className="muted">{summary.callback_url ?? 'pull'}</span>,
-  },
+  column('Queue', 'minmax(0, 2fr)', ({ name }) => (
+    <Link href={`/dead-letters/${name}`} className="row-link">
+      {name}
+    </Link>
+  )),
+  column('Dead letters', '7rem', ({ summary }) => count(summary.dlq_depth), { numeric: true }),
+  column(
+    'Callback',
+    'minmax(0, 3fr)',
+    ({ summary }) => <span className="muted">{summary.callback_url ?? 'pull'}</span>,
+    { wideOnly: true },
+  ),
 ];
 
 /** Queues with dead tasks, most dead tasks first. */

@@ -1,9 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
+import { Button } from '../../parts/controls.js';
 import { Dialog } from '../../parts/dialog.js';
 import { Loaded } from '../../parts/states.js';
 import { queueQueries } from '../../queue/api.js';
 import { TaskView } from '../tasks/task-view.js';
-import type { DlqAction } from './action-dialog.js';
+
+export type DlqAction = 'redrive' | 'purge';
 
 interface TaskDialogProps {
   id: string;
@@ -22,22 +24,12 @@ export function TaskDialog({ id, onClose, onAction }: TaskDialogProps) {
       onClose={onClose}
       actions={
         <>
-          <button
-            type="button"
-            className="danger"
-            disabled={!isDead}
-            onClick={() => onAction('purge')}
-          >
+          <Button className="danger" disabled={!isDead} onClick={() => onAction('purge')}>
             Purge
-          </button>
-          <button
-            type="button"
-            className="primary"
-            disabled={!isDead}
-            onClick={() => onAction('redrive')}
-          >
+          </Button>
+          <Button className="primary" disabled={!isDead} onClick={() => onAction('redrive')}>
             Redrive
-          </button>
+          </Button>
         </>
       }
     >

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
+import { Button } from '../../parts/controls.js';
 import { baseName, count } from '../../parts/format.js';
 import { useRowKeys } from '../../parts/row-keys.js';
 import { Status } from '../../parts/status.js';
@@ -83,13 +84,12 @@ function Columns({ columns, text }: ColumnsProps) {
           ))}
           {waits.length + cards.length === limit && total > limit && (
             <li>
-              <button
-                type="button"
+              <Button
                 className="small"
                 onClick={() => setSizes({ ...sizes, [name]: limit + pageSize })}
               >
                 Show more of {count(total - limit)}
-              </button>
+              </Button>
             </li>
           )}
         </Column>

@@ -3,7 +3,7 @@ import { Link } from 'wouter';
 import { baseName, unknown } from '../../parts/format.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
-import type { Column } from '../../parts/virtual-table.js';
+import { column, type Column } from '../../parts/virtual-table.js';
 import type { Questions } from '../../questions/api.js';
 import { ContextBar } from '../../sessions/context-bar.js';
 import { costText } from '../../sessions/cost.js';
@@ -38,78 +38,53 @@ export function fleetColumns(
   earlierOf: (session: Session) => readonly Session[],
 ): readonly Column<Session>[] {
   const whyOf = ({ id, status_reason }: Session) => questionsOf(id)[0]?.title ?? status_reason;
+  const wideOnly = true;
+  const name = (session: Session) => (
+    <>
+      <Link href={`/agents/${session.id}`} className="row-link fleet-name">
+        {session.name}
+      </Link>
+      <Attempts session={session} earlier={earlierOf(session)} />
+      <span className="fleet-second">
+        <Status tone={sessionTones[session.status]}>{session.status}</Status>
+        <span className="muted"> · {session.backend}</span>
+      </span>
+      {isNarrow && <span className="fleet-second ellipsis muted">{whyOf(session)}</span>}
+    </>
+  );
+  const place = ({ branch, repo, workdir }: Session) => (
+    <span className="muted" title={workdir}>
+      {branch ?? `${baseName(repo ?? workdir)}/`}
+    </span>
+  );
   return [
-    {
-      id: 'name',
-      header: 'Agent',
-      width: 'minmax(0, 3fr)',
-      cell: (session) => (
-        <>
-          <Link href={`/agents/${session.id}`} className="row-link fleet-name">
-            {session.name}
-          </Link>
-          <Attempts session={session} earlier={earlierOf(session)} />
-          <span className="fleet-second">
-            <Status tone={sessionTones[session.status]}>{session.status}</Status>
-            <span className="muted"> · {session.backend}</span>
-          </span>
-          {isNarrow && <span className="fleet-second ellipsis muted">{whyOf(session)}</span>}
-        </>
-      ),
-    },
-    {
-      id: 'status',
-      header: 'Status',
-      width: '9rem',
-      wideOnly: true,
-      cell: ({ status }) => <Status tone={sessionTones[status]}>{status}</Status>,
-    },
-    {
-      id: 'why',
-      header: 'Why',
-      width: 'minmax(0, 3fr)',
-      wideOnly: true,
-      cell: (session) => <span className="muted">{whyOf(session) ?? unknown}</span>,
-    },
-    {
-      id: 'since',
-      header: 'Since',
-      width: '5.5rem',
-      wideOnly: true,
-      cell: ({ status_since }) => <Time at={status_since} />,
-    },
-    {
-      id: 'backend',
-      header: 'Backend',
-      width: '5.5rem',
-      wideOnly: true,
-      cell: ({ backend, model }) => <span title={model ?? undefined}>{backend}</span>,
-    },
-    {
-      id: 'where',
-      header: 'Branch or directory',
-      width: 'minmax(0, 2fr)',
-      wideOnly: true,
-      cell: ({ branch, repo, workdir }) => (
-        <span className="muted" title={workdir}>
-          {branch ?? `${baseName(repo ?? workdir)}/`}
-        </span>
-      ),
-    },
-    {
-      id: 'context',
-      header: 'Context',
-      width: '7.5rem',
+    column('Agent', 'minmax(0, 3fr)', name),
+    column(
+      'Status',
+      '9rem',
+      ({ status }) => <Status tone={sessionTones[status]}>{status}</Status>,
+      { wideOnly },
+    ),
+    column(
+      'Why',
+      'minmax(0, 3fr)',
+      (session) => <span className="muted">{whyOf(session) ?? unknown}</span>,
+      { wideOnly },
+    ),
+    column('Since', '5.5rem', ({ status_since }) => <Time at={status_since} />, { wideOnly }),
+    column(
+      'Backend',
+      '5.5rem',
+      ({ backend, model }) => <span title={model ?? undefined}>{backend}</span>,
+      { wideOnly },
+    ),
+    column('Branch or directory', 'minmax(0, 2fr)', place, { wideOnly }),
+    column('Context', '7.5rem', (session) => <ContextBar {...{ session, critical }} />, {
       narrowWidth: '4rem',
-      cell: (session) => <ContextBar session={session} critical={critical} />,
-    },
-    {
-      id: 'cost',
-      header: 'Cost',
-      width: '5rem',
+    }),
+    column('Cost', '5rem', (session) => costText(costOf(session)), {
       narrowWidth: '4rem',
       numeric: true,
-      cell: (session) => costText(costOf(session)),
-    },
+    }),
   ];
 }

@@ -1,6 +1,13 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test } from 'vitest';
-import { boardCards, earlierAttempts, filterSessions, statusGroups } from './filter.js';
+import {
+  boardCards,
+  earlierAttempts,
+  filterSessions,
+  isIn,
+  statusGroups,
+  type StatusGroup,
+} from './filter.js';
 
 type Session = DaemonSchema<'Session'>;
 
@@ -49,7 +56,9 @@ test('statusGroups: every status is in exactly one group besides all', () => {
     'rate_limited',
   ];
   for (const status of statuses) {
-    const groups = statusGroups.filter(({ id, includes }) => id !== 'all' && includes(status));
+    const groups = Object.keys(statusGroups).filter(
+      (id) => id !== 'all' && isIn(id as StatusGroup, status),
+    );
     expect([status, groups.length]).toEqual([status, 1]);
   }
 });

@@ -6,24 +6,19 @@ type Status = Session['status'];
 
 export type StatusGroup = 'all' | 'attention' | 'working' | 'idle' | 'done';
 
-const members: Readonly<Record<Exclude<StatusGroup, 'all'>, readonly Status[]>> = {
-  attention: ['waiting_for_input', 'errored', 'orphaned', 'rate_limited'],
-  working: ['spawning', 'working'],
-  idle: ['idle'],
-  done: ['done'],
+/** The title of each group and its statuses; without them it has all. */
+export const statusGroups: Readonly<
+  Record<StatusGroup, readonly [title: string, statuses?: readonly Status[]]>
+> = {
+  all: ['All'],
+  attention: ['Needs attention', ['waiting_for_input', 'errored', 'orphaned', 'rate_limited']],
+  working: ['Working', ['spawning', 'working']],
+  idle: ['Idle', ['idle']],
+  done: ['Done', ['done']],
 };
 
-export const statusGroups: readonly {
-  id: StatusGroup;
-  title: string;
-  includes: (status: Status) => boolean;
-}[] = [
-  { id: 'all', title: 'All', includes: () => true },
-  { id: 'attention', title: 'Needs attention', includes: (s) => members.attention.includes(s) },
-  { id: 'working', title: 'Working', includes: (s) => members.working.includes(s) },
-  { id: 'idle', title: 'Idle', includes: (s) => members.idle.includes(s) },
-  { id: 'done', title: 'Done', includes: (s) => members.done.includes(s) },
-];
+export const isIn = (group: StatusGroup, status: Status): boolean =>
+  statusGroups[group][1]?.includes(status) ?? true;
 
 /** The earlier attempts at the queue task of a session, oldest first. */
 export function earlierAttempts(sessions: readonly Session[]): (of: Session) => Session[] {
@@ -59,11 +54,10 @@ export function filterSessions(
   text: string,
   group: StatusGroup,
 ): readonly Session[] {
-  const { includes } = statusGroups.find(({ id }) => id === group)!;
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
   // Retries of a queue task are one row.
   return newestAttempts(sessions).filter((session) => {
-    if (!includes(session.status)) return false;
+    if (!isIn(group, session.status)) return false;
     if (wanted.length === 0) return true;
     const { id, name, backend, model, repo, branch, tags, status } = session;
     const hay = [name, backend, model, repo, branch, status, ...tags].join(' ').toLowerCase();

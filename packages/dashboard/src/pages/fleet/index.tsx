@@ -1,10 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useMemo, useRef, useState } from 'react';
+import { lazy, Suspense, useMemo, useRef } from 'react';
 import { queries } from '../../api/queries.js';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
+import { Button, DialogButton } from '../../parts/controls.js';
 import { count } from '../../parts/format.js';
-import { setParams, useParam, useTextParam } from '../../parts/location.js';
+import { setParams, useTextParam } from '../../parts/location.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded, Loading } from '../../parts/states.js';
@@ -15,7 +16,7 @@ import { spentText, useCosts } from '../../sessions/cost.js';
 import { useGuardSettings } from '../../sessions/settings.js';
 import { isOver } from '../../sessions/status.js';
 import { fleetColumns } from './columns.js';
-import { earlierAttempts, filterSessions, statusGroups, type StatusGroup } from './filter.js';
+import { earlierAttempts, filterSessions, isIn, statusGroups, type StatusGroup } from './filter.js';
 import { NoAgents } from './no-agents.js';
 import { SpawnDialog } from './spawn-dialog.js';
 import './fleet.css';
@@ -24,41 +25,38 @@ type Session = DaemonSchema<'Session'>;
 
 const Board = lazy(() => import('./board.js'));
 
-type View = 'table' | 'board';
-
-const views: readonly { value: View; text: string }[] = [
-  { value: 'table', text: 'Table' },
-  { value: 'board', text: 'Board' },
-];
-const viewIds = views.map(({ value }) => value);
-const groupIds = statusGroups.map(({ id }) => id);
+const views = { table: 'Table', board: 'Board' };
+const groups = Object.keys(statusGroups) as StatusGroup[];
 
 /** All agents with status, context and cost. */
 export default function FleetPage() {
   const sessions = useQuery(queries.sessions());
-  const [isSpawning, setIsSpawning] = useState(false);
-  useShortcut('n', 'New agent', () => setIsSpawning(true));
   return (
     <Page
       title="Fleet"
       actions={
-        <button type="button" className="primary" onClick={() => setIsSpawning(true)}>
-          New agent
-        </button>
+        <DialogButton className="primary" label="New agent" shortcut="n">
+          {(onClose) => <SpawnDialog onClose={onClose} />}
+        </DialogButton>
       }
     >
-      <Loaded query={sessions} rows={8}>
-        {(list) => (list.length === 0 ? <NoAgents /> : <Fleet sessions={list} />)}
+      <Loaded query={sessions} rows={8} empty={<NoAgents />}>
+        {(list) => <Fleet sessions={list} />}
       </Loaded>
-      {isSpawning && <SpawnDialog onClose={() => setIsSpawning(false)} />}
     </Page>
   );
 }
 
 function Fleet({ sessions }: { sessions: readonly Session[] }) {
   const [text, setText] = useTextParam('q');
-  const [group, setGroup] = useParam<StatusGroup>('status', 'all', groupIds);
-  const [view, setView] = useParam<View>('view', 'table', viewIds);
+  const options = Object.fromEntries(
+    groups.map((id) => {
+      const size = sessions.filter(({ status }) => isIn(id, status)).length;
+      return [id, `${statusGroups[id][0]} ${size}`];
+    }),
+  ) as Record<StatusGroup, string>;
+  const [group, statusChips] = useChoice('status', 'all', 'Status', options);
+  const [view, viewChoice, setView] = useChoice('view', 'table', 'View', views);
   const search = useRef<HTMLInputElement>(null);
   useShortcut('/', 'Search', () => search.current?.focus());
   useShortcut('v', 'Switch between table and board', () =>
@@ -74,7 +72,7 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
     <>
       <FleetFigures sessions={sessions} />
       <div className="row">
-        <Choice label="View" value={view} options={views} onChange={setView} />
+        {viewChoice}
         <input
           ref={search}
           type="search"
@@ -84,13 +82,11 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        {view === 'table' && <StatusChips {...{ sessions, group }} onGroup={setGroup} />}
+        {view === 'table' && statusChips}
       </div>
       {shown.length === 0 ? (
         <Empty title="No agent matches the search.">
-          <button type="button" onClick={() => setParams({ q: '', status: '' })}>
-            Show all
-          </button>
+          <Button onClick={() => setParams({ q: '', status: '' })}>Show all</Button>
         </Empty>
       ) : view === 'board' ? (
         <Suspense fallback={<Loading rows={8} />}>
@@ -101,20 +97,6 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
       )}
     </>
   );
-}
-
-interface StatusChipsProps {
-  sessions: readonly Session[];
-  group: StatusGroup;
-  onGroup: (group: StatusGroup) => void;
-}
-
-function StatusChips({ sessions, group, onGroup }: StatusChipsProps) {
-  const options = statusGroups.map(({ id, title, includes }) => ({
-    value: id,
-    text: `${title} ${sessions.filter(({ status }) => includes(status)).length}`,
-  }));
-  return <Choice label="Status" value={group} options={options} onChange={onGroup} />;
 }
 
 interface FleetTableProps {

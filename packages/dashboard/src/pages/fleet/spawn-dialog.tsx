@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
+import { Check, Field, SelectField } from '../../parts/controls.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { dollars } from '../../parts/format.js';
 import { newIdempotencyKey } from '../../parts/idempotency-key.js';
@@ -76,57 +77,39 @@ function SpawnFields() {
   const standard = usable?.find((row) => row.default);
   return (
     <>
-      <label className="field">
-        Prompt
-        <textarea name="prompt" rows={5} required autoFocus />
-      </label>
+      <Field label="Prompt" name="prompt" rows={5} required autoFocus />
       {usable?.length === 0 && (
         <p className="field-error">
           No backend is installed and enabled. Install one, then rescan under Backends &amp; usage.
         </p>
       )}
       <div className="fields">
-        <label className="field">
-          Backend
-          <select name="backend" defaultValue="">
-            <option value="">{standard ? `Default (${standard.id})` : 'Default (not set)'}</option>
-            {usable?.map(({ id }) => (
-              <option key={id} value={id}>
-                {id}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label className="field">
-          Name
-          <input name="name" maxLength={128} placeholder="Generated from the prompt" />
-        </label>
-        <label className="field">
-          Repository
-          <input name="repo" placeholder="The daemon's directory" />
-        </label>
-        <label className="field">
-          Branch
-          <input name="branch" placeholder="Creates a worktree" />
-        </label>
-        <label className="field">
-          Model
-          <input name="model" placeholder="Default of the backend" />
-        </label>
-        <label className="field">
-          Driver
-          <select name="driver" defaultValue="">
-            <option value="">tmux if installed</option>
-            <option value="tmux">tmux: interactive</option>
-            <option value="headless">headless: one run</option>
-            <option value="acp">acp: over the Agent Client Protocol</option>
-          </select>
-        </label>
+        <SelectField
+          label="Backend"
+          name="backend"
+          defaultValue=""
+          options={{
+            '': standard ? `Default (${standard.id})` : 'Default (not set)',
+            ...Object.fromEntries(usable?.map(({ id }) => [id, id]) ?? []),
+          }}
+        />
+        <Field label="Name" name="name" maxLength={128} placeholder="Generated from the prompt" />
+        <Field label="Repository" name="repo" placeholder="The daemon's directory" />
+        <Field label="Branch" name="branch" placeholder="Creates a worktree" />
+        <Field label="Model" name="model" placeholder="Default of the backend" />
+        <SelectField
+          label="Driver"
+          name="driver"
+          defaultValue=""
+          options={{
+            '': 'tmux if installed',
+            tmux: 'tmux: interactive',
+            headless: 'headless: one run',
+            acp: 'acp: over the Agent Client Protocol',
+          }}
+        />
       </div>
-      <label className="check">
-        <input type="checkbox" name="auto_restart" />
-        Restart automatically after an error
-      </label>
+      <Check label="Restart automatically after an error" name="auto_restart" />
     </>
   );
 }

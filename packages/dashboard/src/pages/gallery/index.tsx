@@ -84,10 +84,7 @@ export default function GalleryPage() {
               label={isTabs ? 'Tabs' : 'Chips'}
               isTabs={isTabs}
               value={view}
-              options={[
-                { value: 'table', text: 'Table' },
-                { value: 'board', text: 'Board' },
-              ]}
+              options={{ table: 'Table', board: 'Board' }}
               onChange={setView}
             />
           ))}

@@ -5,9 +5,9 @@ import { Link } from 'wouter';
 import { daemon } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
+import { Button } from '../../parts/controls.js';
 import { words } from '../../parts/format.js';
-import { useParam } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -33,8 +33,9 @@ const markRead = (id: string) => daemon.call('markNoteRead', { path: { id } });
 export default function InboxPage() {
   const inbox = useQuery(queries.inbox());
   const questions = useQuestions();
-  const [which, setWhich] = useParam<'unread' | 'all'>('show', 'unread', ['unread', 'all']);
   const unread = inbox.data?.filter(({ read }) => !read) ?? [];
+  const options = { unread: `Unread ${unread.length}`, all: 'All' };
+  const [which, choice] = useChoice('show', 'unread', 'Notes', options);
   const readAll = useAction({
     run: async () => {
       for (const { id } of unread) await markRead(id);
@@ -48,22 +49,10 @@ export default function InboxPage() {
       title="Inbox"
       actions={
         <>
-          <Choice
-            label="Notes"
-            value={which}
-            options={[
-              { value: 'unread', text: `Unread ${unread.length}` },
-              { value: 'all', text: 'All' },
-            ]}
-            onChange={setWhich}
-          />
-          <button
-            type="button"
-            disabled={unread.length === 0 || readAll.isPending}
-            onClick={() => readAll.mutate()}
-          >
+          {choice}
+          <Button disabled={unread.length === 0} action={readAll}>
             Mark all read
-          </button>
+          </Button>
         </>
       }
     >
@@ -95,9 +84,9 @@ function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'al
       </ul>
       {groups.length > shown && (
         <div className="panel-body">
-          <button type="button" onClick={() => setShown(shown + pageSize)}>
+          <Button onClick={() => setShown(shown + pageSize)}>
             Show {Math.min(pageSize, groups.length - shown)} more of {groups.length - shown}
-          </button>
+          </Button>
         </div>
       )}
     </Panel>
@@ -145,14 +134,9 @@ function NoteRow({ notes }: { notes: NoteGroup }) {
           </Link>
         )}
         {!note.read && (
-          <button
-            type="button"
-            className="small"
-            disabled={read.isPending}
-            onClick={() => read.mutate()}
-          >
+          <Button className="small" action={read}>
             Mark read
-          </button>
+          </Button>
         )}
       </div>
     </li>

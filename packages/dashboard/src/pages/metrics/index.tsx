@@ -3,9 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { queries } from '../../api/queries.js';
 import { Chart, MetricChart } from '../../parts/chart.js';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
 import { bytes, duration, percent, tokens } from '../../parts/format.js';
-import { useParam } from '../../parts/location.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { DatabaseMetrics } from './database-metrics.js';
@@ -13,40 +12,17 @@ import { QueueMetrics } from './queue-metrics.js';
 import { agentSeries, spaced, type AgentField } from './history.js';
 
 type History = DaemonSchema<'MetricsHistory'>;
-type Window = '1h' | '6h' | '24h' | '7d';
 
-const windows: readonly { value: Window; text: string }[] = [
-  { value: '1h', text: '1 hour' },
-  { value: '6h', text: '6 hours' },
-  { value: '24h', text: '24 hours' },
-  { value: '7d', text: '7 days' },
-];
-
-const windowValues = windows.map(({ value }) => value);
-
-type Part = 'agents' | 'queue' | 'database';
-
-const parts: readonly { value: Part; text: string }[] = [
-  { value: 'agents', text: 'Machine and agents' },
-  { value: 'queue', text: 'Queue' },
-  { value: 'database', text: 'Database' },
-];
-const partValues = parts.map(({ value }) => value);
+const windows = { '1h': '1 hour', '6h': '6 hours', '24h': '24 hours', '7d': '7 days' };
+const parts = { agents: 'Machine and agents', queue: 'Queue', database: 'Database' };
 
 /** Resource usage and throughput of daemon, queue server and database. */
 export default function MetricsPage() {
-  const [part, setPart] = useParam<Part>('part', 'agents', partValues);
-  const [window, setWindow] = useParam<Window>('range', '1h', windowValues);
+  const [part, tabs] = useChoice('part', 'agents', 'Part', parts, true);
+  const [window, windowChoice] = useChoice('range', '1h', 'Window', windows);
   return (
-    <Page
-      title="Metrics"
-      actions={
-        part === 'agents' && (
-          <Choice label="Window" value={window} options={windows} onChange={setWindow} />
-        )
-      }
-    >
-      <Choice isTabs label="Part" value={part} options={parts} onChange={setPart} />
+    <Page title="Metrics" actions={part === 'agents' && windowChoice}>
+      {tabs}
       {part === 'agents' && <AgentMetrics window={window} />}
       {part === 'queue' && <QueueMetrics />}
       {part === 'database' && <DatabaseMetrics />}
@@ -54,7 +30,7 @@ export default function MetricsPage() {
   );
 }
 
-function AgentMetrics({ window }: { window: Window }) {
+function AgentMetrics({ window }: { window: string }) {
   const history = useQuery({
     ...queries.metricsHistory(window),
     refetchInterval: 15_000,

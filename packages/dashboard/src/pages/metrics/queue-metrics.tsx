@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
+import { Select } from '../../parts/controls.js';
 import { count, duration } from '../../parts/format.js';
 import { useIdParam } from '../../parts/location.js';
 import { Figure } from '../../parts/page.js';
@@ -12,8 +13,8 @@ import '../queues/queues.css';
 export function QueueMetrics() {
   const queues = useQuery(queueQueries.all());
   return (
-    <Loaded query={queues}>
-      {(list) => (list.length === 0 ? <Empty title="No queues yet." /> : <Content list={list} />)}
+    <Loaded query={queues} empty={<Empty title="No queues yet." />}>
+      {(list) => <Content list={list} />}
     </Loaded>
   );
 }
@@ -38,15 +39,12 @@ function Content({ list }: { list: readonly QueueItem[] }) {
       <div className="row">
         <label className="row">
           Queue
-          <select
+          <Select
             className="queue-choice"
             value={shown}
-            onChange={(event) => setWanted(event.target.value)}
-          >
-            {list.map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
+            options={list.map(({ name }) => name)}
+            onChange={setWanted}
+          />
         </label>
         <Link href={`/queues/${shown}`} className="ellipsis">
           Open {shown}

@@ -1,9 +1,9 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
-import { FormDialog } from '../../parts/form-dialog.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Button, DialogButton } from '../../parts/controls.js';
 import { baseName } from '../../parts/format.js';
 import { Graph, type GraphNode } from '../../parts/graph.js';
 import { useIdParam } from '../../parts/location.js';
@@ -49,52 +49,38 @@ function nodeOf({ id, status, depends_on: after, run_if }: Job): GraphNode {
 }
 
 function PipelineControls({ pipeline: { id, name, status } }: { pipeline: Pipeline }) {
-  const [isConfirming, setIsConfirming] = useState(false);
   const path = { id };
   const start = useAction({
     run: () => daemon.call('startPipeline', { path }),
     done: () => `Started ${name}.`,
     refresh: ['pipelines'],
   });
-  const cancel = useAction({
-    run: () => daemon.call('cancelPipeline', { path }),
-    done: () => `Canceled ${name}.`,
-    refresh: ['pipelines'],
-    onDone: () => setIsConfirming(false),
-  });
-  const isOver = status === 'done' || status === 'canceled';
+  if (status === 'done' || status === 'canceled') return null;
   return (
     <>
-      {!isOver && status !== 'running' && (
-        <button
-          type="button"
-          className="primary small"
-          disabled={start.isPending}
-          onClick={() => start.mutate()}
-        >
+      {status !== 'running' && (
+        <Button className="primary small" action={start}>
           {startTexts[status] ?? 'Start'}
-        </button>
+        </Button>
       )}
-      {!isOver && (
-        <button type="button" className="danger small" onClick={() => setIsConfirming(true)}>
-          Cancel pipeline
-        </button>
-      )}
-      {isConfirming && (
-        <FormDialog
-          title={`Cancel ${name}?`}
-          submitLabel="Cancel pipeline"
-          dangerous
-          busy={cancel.isPending}
-          onSubmit={() => cancel.mutate()}
-          onClose={() => setIsConfirming(false)}
-        >
-          <p>
-            Running jobs are stopped and pending jobs are skipped. A canceled pipeline cannot be
-            restarted.
-          </p>
-        </FormDialog>
-      )}
+      <DialogButton className="danger small" label="Cancel pipeline">
+        {(onClose) => (
+          <Confirm
+            title={`Cancel ${name}?`}
+            submitLabel="Cancel pipeline"
+            dangerous
+            run={() => daemon.call('cancelPipeline', { path })}
+            done={() => `Canceled ${name}.`}
+            refresh={['pipelines']}
+            onClose={onClose}
+          >
+            <p>
+              Running jobs are stopped and pending jobs are skipped. A canceled pipeline cannot be
+              restarted.
+            </p>
+          </Confirm>
+        )}
+      </DialogButton>
     </>
   );
 }

@@ -1,11 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { daemon } from '../../api/client.js';
-import { useAction } from '../../parts/action.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Check, DialogButton, Field } from '../../parts/controls.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { Graph } from '../../parts/graph.js';
-import { FormDialog } from '../../parts/form-dialog.js';
 import { baseName, unknown } from '../../parts/format.js';
 import { useIdParam } from '../../parts/location.js';
 import { Panel } from '../../parts/page.js';
@@ -95,32 +94,23 @@ const columns = (onSelect: (key: string) => void): DataColumn<Task>[] => [
 ];
 
 function CancelButton({ plan: { id, title, status } }: { plan: Plan }) {
-  const [isConfirming, setIsConfirming] = useState(false);
-  const cancel = useAction({
-    run: () => daemon.call('cancelPlan', { path: { id } }),
-    done: () => `Canceled ${title}.`,
-    refresh: ['plans'],
-    onDone: () => setIsConfirming(false),
-  });
   if (status !== 'running') return null;
   return (
-    <>
-      <button type="button" className="danger small" onClick={() => setIsConfirming(true)}>
-        Cancel plan
-      </button>
-      {isConfirming && (
-        <FormDialog
+    <DialogButton className="danger small" label="Cancel plan">
+      {(onClose) => (
+        <Confirm
           title={`Cancel ${title}?`}
           submitLabel="Cancel plan"
           dangerous
-          busy={cancel.isPending}
-          onSubmit={() => cancel.mutate()}
-          onClose={() => setIsConfirming(false)}
+          run={() => daemon.call('cancelPlan', { path: { id } })}
+          done={() => `Canceled ${title}.`}
+          refresh={['plans']}
+          onClose={onClose}
         >
           <p>Running agents are stopped and no task starts. Branches and worktrees stay.</p>
-        </FormDialog>
+        </Confirm>
       )}
-    </>
+    </DialogButton>
   );
 }
 
@@ -160,46 +150,38 @@ function Text({ title, text }: { title: string; text: string }) {
 /** A task for a person is completed here. */
 function PersonControls({ plan: { id }, task }: { plan: Plan; task: Task }) {
   const { key, assignee, status } = task;
-  const [isOpen, setIsOpen] = useState(false);
-  const complete = useAction({
-    run: (form: FormData) =>
-      daemon.call('completePlanTask', {
-        path: { id, key },
-        body: {
-          result: String(form.get('result')),
-          ...(task.claimed_by && { by: task.claimed_by }),
-          ...(form.get('failed') === 'on' && { failed: true }),
-        },
-      }),
-    done: () => `Completed ${key}.`,
-    refresh: ['plans'],
-    onDone: () => setIsOpen(false),
-  });
+  const complete = (form: FormData) =>
+    daemon.call('completePlanTask', {
+      path: { id, key },
+      body: {
+        result: String(form.get('result')),
+        ...(task.claimed_by && { by: task.claimed_by }),
+        ...(form.get('failed') === 'on' && { failed: true }),
+      },
+    });
   if (assignee !== 'person' || (status !== 'ready' && status !== 'waiting')) return null;
   return (
     <div className="row">
-      <button type="button" className="primary small" onClick={() => setIsOpen(true)}>
-        Complete task
-      </button>
-      {isOpen && (
-        <FormDialog
-          title={`Complete ${task.title}`}
-          submitLabel="Complete task"
-          busy={complete.isPending}
-          onSubmit={(form) => complete.mutate(form)}
-          onClose={() => setIsOpen(false)}
-        >
-          <label className="field">
-            Result
-            <textarea name="result" rows={4} />
-            <span className="field-hint">Tasks that depend on it get this text.</span>
-          </label>
-          <label className="check">
-            <input type="checkbox" name="failed" />
-            It could not be done
-          </label>
-        </FormDialog>
-      )}
+      <DialogButton className="primary small" label="Complete task">
+        {(onClose) => (
+          <Confirm
+            title={`Complete ${task.title}`}
+            submitLabel="Complete task"
+            run={complete}
+            done={() => `Completed ${key}.`}
+            refresh={['plans']}
+            onClose={onClose}
+          >
+            <Field
+              label="Result"
+              name="result"
+              rows={4}
+              hint="Tasks that depend on it get this text."
+            />
+            <Check label="It could not be done" name="failed" />
+          </Confirm>
+        )}
+      </DialogButton>
     </div>
   );
 }

@@ -3,7 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
+import { Button } from '../../parts/controls.js';
 import { dollars, duration, unknown } from '../../parts/format.js';
+import { Fact } from '../../parts/page.js';
 import { Status, type Tone } from '../../parts/status.js';
 import { sessionDiff } from '../agent/review/api.js';
 import { DiffView } from '../agent/review/diff-view.js';
@@ -51,14 +53,13 @@ export function RaceView({ plan, task }: { plan: Plan; task: Task }) {
             <Status tone={planTones[entry.status]}>{entry.picked ? 'picked' : entry.status}</Status>
             {entry.session_id && <Link href={`/agents/${entry.session_id}`}>Agent {at + 1}</Link>}
             {isOpen && entry.status === 'done' && entry.session_id && (
-              <button
-                type="button"
+              <Button
                 className="primary small"
-                disabled={pick.isPending}
+                disabled={pick.isDisabled}
                 onClick={() => pick.mutate(entry.session_id!)}
               >
                 Pick {at + 1}
-              </button>
+              </Button>
             )}
           </div>
           <Facts entry={entry} />
@@ -78,18 +79,15 @@ function Facts({
   const size = diff ? `${diff.files} files, +${diff.additions} −${diff.deletions}` : unknown;
   return (
     <dl className="race-facts">
-      <dt>Checks</dt>
-      <dd>
+      <Fact name="Checks">
         <Checks verify={verify} />
-      </dd>
-      <dt>Changes</dt>
-      <dd>{size}</dd>
-      <dt>Cost</dt>
-      <dd>{dollars(usd)}</dd>
-      <dt>Time</dt>
-      <dd>{duration(ms)}</dd>
-      <dt>Branch</dt>
-      <dd className="mono">{branch ?? unknown}</dd>
+      </Fact>
+      <Fact name="Changes">{size}</Fact>
+      <Fact name="Cost">{dollars(usd)}</Fact>
+      <Fact name="Time">{duration(ms)}</Fact>
+      <Fact name="Branch" className="mono">
+        {branch ?? unknown}
+      </Fact>
     </dl>
   );
 }

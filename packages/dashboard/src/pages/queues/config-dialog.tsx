@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { ChangeTable, SettingErrors, type Difference } from '../../parts/changes.js';
 import { Choice } from '../../parts/choice.js';
+import { Field } from '../../parts/controls.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { putConfig, validateConfig, type QueueConfig } from '../../queue/api.js';
 import { differences, writable, type Json } from './config-draft.js';
@@ -61,25 +62,20 @@ export function ConfigDialog({ config, onClose, onSaved }: ConfigDialogProps) {
       onClose={onClose}
     >
       {!config && (
-        <label className="field">
-          Name
-          <input
-            required
-            value={name}
-            onChange={(event) => {
-              setName(event.target.value);
-              setReview(undefined);
-            }}
-          />
-        </label>
+        <Field
+          label="Name"
+          required
+          value={name}
+          onChange={(next) => {
+            setName(next);
+            setReview(undefined);
+          }}
+        />
       )}
       <Choice
         label="View"
         value={view}
-        options={[
-          { value: 'form', text: 'Form' },
-          { value: 'json', text: 'JSON' },
-        ]}
+        options={{ form: 'Form', json: 'JSON' }}
         onChange={setView}
       />
       {view === 'form' ? (

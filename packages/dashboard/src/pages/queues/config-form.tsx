@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { Field, Select } from '../../parts/controls.js';
 import { configGroups, valueAt, withField, type ConfigField, type Json } from './config-draft.js';
 
 interface ConfigFieldsProps {
@@ -44,7 +45,7 @@ export function ConfigFields({ draft, errors, onChange }: ConfigFieldsProps) {
   );
 }
 
-const booleans = ['true', 'false'] as const;
+const booleans = { true: 'on', false: 'off' };
 
 interface ControlProps {
   field: ConfigField;
@@ -55,29 +56,24 @@ interface ControlProps {
 }
 
 function Control({
-  field: { kind, preset, options = booleans },
+  field: { kind, preset, options },
   value,
   isInvalid,
   isRequired,
   onChange,
 }: ControlProps) {
   if (kind === 'boolean' || kind === 'choice') {
+    const texts = options ? Object.fromEntries(options.map((one) => [one, one])) : booleans;
     return (
-      <select
+      <Select
         aria-invalid={isInvalid}
         value={value === undefined ? '' : String(value)}
-        onChange={({ target }) => {
-          const chosen = kind === 'boolean' ? target.value === 'true' : target.value;
-          onChange(target.value === '' ? undefined : chosen);
+        options={{ '': `default: ${preset}`, ...texts }}
+        onChange={(chosen) => {
+          const next = kind === 'boolean' ? chosen === 'true' : chosen;
+          onChange(chosen === '' ? undefined : next);
         }}
-      >
-        <option value="">{`default: ${preset}`}</option>
-        {options.map((option) => (
-          <option key={option} value={option}>
-            {kind === 'boolean' ? (option === 'true' ? 'on' : 'off') : option}
-          </option>
-        ))}
-      </select>
+      />
     );
   }
   return (
@@ -101,25 +97,22 @@ export function ConfigJson({ draft, onChange }: Omit<ConfigFieldsProps, 'errors'
   const [text, setText] = useState(() => JSON.stringify(draft, undefined, 2));
   const [error, setError] = useState<string>();
   return (
-    <label className="field">
-      Config
-      <textarea
-        className="mono"
-        rows={18}
-        spellCheck={false}
-        value={text}
-        aria-invalid={error !== undefined}
-        onChange={(event) => {
-          setText(event.target.value);
-          try {
-            onChange(JSON.parse(event.target.value) as Json);
-            setError(undefined);
-          } catch (mistake) {
-            setError(`Invalid JSON: ${(mistake as Error).message}`);
-          }
-        }}
-      />
-      {error !== undefined && <span className="field-error">{error}</span>}
-    </label>
+    <Field
+      label="Config"
+      className="mono"
+      rows={18}
+      spellCheck={false}
+      value={text}
+      error={error}
+      onChange={(next) => {
+        setText(next);
+        try {
+          onChange(JSON.parse(next) as Json);
+          setError(undefined);
+        } catch (mistake) {
+          setError(`Invalid JSON: ${(mistake as Error).message}`);
+        }
+      }}
+    />
   );
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { bytes, count, duration } from '../../parts/format.js';
+import { Fact } from '../../parts/page.js';
 import { Time } from '../../parts/time.js';
 import type { QueueConfig } from '../../queue/api.js';
 
@@ -73,15 +74,6 @@ function Group({ title, children }: { title: string; children: ReactNode }) {
       <h3>{title}</h3>
       <dl className="facts">{children}</dl>
     </div>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
   );
 }
 

@@ -1,23 +1,18 @@
 import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useAction } from '../../parts/action.js';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
+import { Button, DialogButton } from '../../parts/controls.js';
 import { count, duration } from '../../parts/format.js';
-import { setParams, useIdParam, useParam } from '../../parts/location.js';
+import { setParams, useIdParam } from '../../parts/location.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Failure, Loaded, Loading } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
-import {
-  probeCallback,
-  queueQueries,
-  setPaused,
-  type QueueConfig,
-  type QueueItem,
-} from '../../queue/api.js';
+import { queueQueries, queueServer, type QueueConfig, type QueueItem } from '../../queue/api.js';
 import { ConfigDialog } from './config-dialog.js';
 import { ConfigView } from './config-view.js';
 import { HistoryCharts } from './history-charts.js';
@@ -37,8 +32,7 @@ export function QueueDetail({ queue }: { queue: string }) {
   const queues = useQuery(queueQueries.all());
   const config = useQuery(queueQueries.config(queue));
   const history = useHistory(queues.data, queues.dataUpdatedAt);
-  const [dialog, setDialog] = useState<'submit' | 'edit'>();
-  const [tab, setTab] = useParam<Tab>('tab', 'overview', tabs);
+  const [tab, tabs] = useChoice('tab', 'overview', 'View', tabTitles, true);
   const [taskId, setTaskId] = useIdParam('task');
   const item = queues.data?.find(({ name }) => name === queue);
   const above = <Link href="/queues">Queues</Link>;
@@ -58,15 +52,7 @@ export function QueueDetail({ queue }: { queue: string }) {
     <Page
       title={queue}
       above={above}
-      actions={
-        item && (
-          <Actions
-            item={item}
-            isPull={config.data?.callback.protocol === 'pull'}
-            onSubmit={() => setDialog('submit')}
-          />
-        )
-      }
+      actions={item && <Actions item={item} isPull={config.data?.callback.protocol === 'pull'} />}
     >
       {queues.data && !item && !config.isError && <Loading rows={1} />}
       {queues.isError && !config.isError && (
@@ -77,7 +63,7 @@ export function QueueDetail({ queue }: { queue: string }) {
           <BreakerFigure config={config.data} summary={item.summary} />
         </Figures>
       )}
-      <Choice isTabs label="View" value={tab} options={tabOptions} onChange={setTab} />
+      {tabs}
       {tab === 'tasks' && <TaskTable queue={queue} />}
       {tab === 'schedules' && <Schedules queue={queue} />}
       {tab === 'workers' && <Workers queue={queue} />}
@@ -90,9 +76,9 @@ export function QueueDetail({ queue }: { queue: string }) {
             title="Config"
             actions={
               config.data && (
-                <button type="button" className="small" onClick={() => setDialog('edit')}>
-                  Edit…
-                </button>
+                <DialogButton className="small" label="Edit…">
+                  {(close) => <ConfigDialog config={config.data} onClose={close} onSaved={close} />}
+                </DialogButton>
               )
             }
           >
@@ -100,56 +86,34 @@ export function QueueDetail({ queue }: { queue: string }) {
           </Panel>
         </>
       )}
-      {dialog === 'submit' && (
-        <SubmitDialog
-          queue={queue}
-          onClose={() => setDialog(undefined)}
-          onSubmitted={(id) => {
-            setDialog(undefined);
-            setParams({ task: id, tab: '' });
-          }}
-        />
-      )}
-      {dialog === 'edit' && config.data && (
-        <ConfigDialog
-          config={config.data}
-          onClose={() => setDialog(undefined)}
-          onSaved={() => setDialog(undefined)}
-        />
-      )}
     </Page>
   );
 }
 
-type Tab = 'overview' | 'tasks' | 'schedules' | 'workers' | 'jobs';
-
-const tabTitles: Readonly<Record<Tab, string>> = {
+const tabTitles = {
   overview: 'Overview',
   tasks: 'Tasks',
   schedules: 'Schedules',
   workers: 'Workers',
   jobs: 'Jobs',
 };
-const tabs = Object.keys(tabTitles) as Tab[];
-const tabOptions = tabs.map((value) => ({ value, text: tabTitles[value] }));
 
 interface ActionsProps {
   item: QueueItem;
   /** Workers claim its tasks: there is no callback to test. */
   isPull: boolean;
-  onSubmit: () => void;
 }
 
-function Actions({ item: { name, summary }, isPull, onSubmit }: ActionsProps) {
+function Actions({ item: { name, summary }, isPull }: ActionsProps) {
+  const path = { queue: name };
   const pause = useAction({
-    run: (paused: boolean) => setPaused(name, paused),
-    done: (_, paused) => (paused ? `Paused ${name}.` : `Resumed ${name}.`),
+    run: () => queueServer.call(summary.paused ? 'resumeQueue' : 'pauseQueue', { path }),
+    done: () => (summary.paused ? `Resumed ${name}.` : `Paused ${name}.`),
     refresh: ['queues', 'queue-config'],
   });
-  useShortcut('n', 'Submit test task', onSubmit);
-  useShortcut('p', 'Pause or resume delivery', () => pause.mutate(!summary.paused));
+  useShortcut('p', 'Pause or resume delivery', () => pause.mutate());
   const probe = useAction({
-    run: () => probeCallback(name),
+    run: () => queueServer.call('testCallback', { path }),
     onDone: ({ delivered, http_status, duration_ms, error_type, message }) => {
       if (delivered) {
         toast('good', `The callback returned HTTP ${http_status} in ${duration(duration_ms)}.`);
@@ -160,21 +124,20 @@ function Actions({ item: { name, summary }, isPull, onSubmit }: ActionsProps) {
   });
   return (
     <>
-      <button
-        type="button"
-        disabled={pause.isPending}
-        onClick={() => pause.mutate(!summary.paused)}
-      >
-        {summary.paused ? 'Resume' : 'Pause'}
-      </button>
-      {!isPull && (
-        <button type="button" disabled={probe.isPending} onClick={() => probe.mutate()}>
-          Test callback
-        </button>
-      )}
-      <button type="button" className="primary" onClick={onSubmit}>
-        Submit test task
-      </button>
+      <Button action={pause}>{summary.paused ? 'Resume' : 'Pause'}</Button>
+      {!isPull && <Button action={probe}>Test callback</Button>}
+      <DialogButton className="primary" label="Submit test task" shortcut="n">
+        {(onClose) => (
+          <SubmitDialog
+            queue={name}
+            onClose={onClose}
+            onSubmitted={(id) => {
+              onClose();
+              setParams({ task: id, tab: '' });
+            }}
+          />
+        )}
+      </DialogButton>
     </>
   );
 }

@@ -1,33 +1,23 @@
 import { useQuery } from '@tanstack/react-query';
 import { MetricChart, type Series } from '../../parts/chart.js';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
 import { count, durationTicks, millis } from '../../parts/format.js';
-import { useParam } from '../../parts/location.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { queueQueries, type QueueMetrics } from '../../queue/api.js';
 import { sinceFirstTask, spacedPoints, type SpacedPoint } from './metrics-points.js';
 
-type Range = '1h' | '6h' | '24h' | '7d' | '30d';
-
-const ranges: readonly { value: Range; text: string }[] = [
-  { value: '1h', text: '1 h' },
-  { value: '6h', text: '6 h' },
-  { value: '24h', text: '24 h' },
-  { value: '7d', text: '7 d' },
-  { value: '30d', text: '30 d' },
-];
-const rangeValues = ranges.map(({ value }) => value);
+const ranges = { '1h': '1 h', '6h': '6 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' };
 
 /** Depth, throughput and latency from the history of the server, over one time range. */
 export function HistoryCharts({ queue }: { queue: string }) {
-  const [range, setRange] = useParam<Range>('range', '1h', rangeValues);
+  const [range, choice] = useChoice('range', '1h', 'Time range', ranges);
   const metrics = useQuery({
     ...queueQueries.metrics(queue, range),
     placeholderData: (before) => before,
   });
   return (
     <>
-      <Choice label="Time range" value={range} options={ranges} onChange={setRange} />
+      {choice}
       <Loaded query={metrics}>
         {(found) =>
           found.points.length === 0 ? (
@@ -81,22 +71,17 @@ function Charts({ metrics }: { metrics: QueueMetrics }) {
         format={rate}
         minTop={1}
       />
-      <MetricChart
-        title="Wait time"
-        times={times}
-        series={percentiles('wait_ms')}
-        format={millis}
-        formatTicks={durationTicks}
-        minTop={10}
-      />
-      <MetricChart
-        title="Run time"
-        times={times}
-        series={percentiles('run_ms')}
-        format={millis}
-        formatTicks={durationTicks}
-        minTop={10}
-      />
+      {(['wait_ms', 'run_ms'] as const).map((field) => (
+        <MetricChart
+          key={field}
+          title={field === 'wait_ms' ? 'Wait time' : 'Run time'}
+          times={times}
+          series={percentiles(field)}
+          format={millis}
+          formatTicks={durationTicks}
+          minTop={10}
+        />
+      ))}
     </div>
   );
 }

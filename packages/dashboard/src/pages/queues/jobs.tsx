@@ -1,11 +1,12 @@
 import * as queueLists from '@millrace/contract/lists/queue';
 import { useQuery } from '@tanstack/react-query';
 import { useAction } from '../../parts/action.js';
+import { Button } from '../../parts/controls.js';
 import { DataTable, listColumns } from '../../parts/data-table.js';
 import { Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
-import { cancelJob, queueQueries, type Job } from '../../queue/api.js';
+import { queueQueries, queueServer, type Job } from '../../queue/api.js';
 
 const tones: Readonly<Record<Job['status'], Tone>> = {
   running: 'busy',
@@ -18,7 +19,7 @@ const tones: Readonly<Record<Job['status'], Tone>> = {
 export function Jobs({ queue }: { queue: string }) {
   const jobs = useQuery(queueQueries.jobs(queue));
   const cancel = useAction({
-    run: cancelJob,
+    run: (id: string) => queueServer.call('cancelJob', { path: { id } }),
     done: () => 'Cancelled the job.',
     refresh: ['jobs'],
   });
@@ -38,35 +39,31 @@ export function Jobs({ queue }: { queue: string }) {
       isBare: true,
       cell: ({ id, status }) =>
         status === 'running' && (
-          <button
-            type="button"
-            className="small"
-            disabled={cancel.isPending}
-            onClick={() => cancel.mutate(id)}
-          >
+          <Button className="small" disabled={cancel.isDisabled} onClick={() => cancel.mutate(id)}>
             Cancel job
-          </button>
+          </Button>
         ),
     },
   });
   return (
     <Panel title="Jobs">
-      <Loaded query={jobs}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty title="No jobs.">
-              A redrive or purge of many dead tasks can run as a job in the background.
-            </Empty>
-          ) : (
-            <DataTable
-              label="Jobs"
-              isCards={false}
-              columns={columns}
-              rows={list}
-              rowKey={({ id }) => id}
-            />
-          )
+      <Loaded
+        query={jobs}
+        empty={
+          <Empty title="No jobs.">
+            A redrive or purge of many dead tasks can run as a job in the background.
+          </Empty>
         }
+      >
+        {(list) => (
+          <DataTable
+            label="Jobs"
+            isCards={false}
+            columns={columns}
+            rows={list}
+            rowKey={({ id }) => id}
+          />
+        )}
       </Loaded>
     </Panel>
   );

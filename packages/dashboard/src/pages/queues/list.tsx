@@ -1,14 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useRef, useState } from 'react';
+import { useMemo, useRef } from 'react';
 import { Link } from 'wouter';
 import { now } from '../../parts/clock.js';
+import { DialogButton } from '../../parts/controls.js';
 import { count, duration } from '../../parts/format.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { navigate, useTextParam } from '../../parts/location.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { column, VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { queueQueries, type QueueItem } from '../../queue/api.js';
 import { ConfigDialog } from './config-dialog.js';
 import { Sparkline } from './sparkline.js';
@@ -18,8 +19,6 @@ export function QueueList() {
   const queues = useQuery(queueQueries.all());
   const search = useRef<HTMLInputElement>(null);
   useShortcut('/', 'Search queues', () => search.current?.focus());
-  const [isCreating, setIsCreating] = useState(false);
-  useShortcut('n', 'New queue', () => setIsCreating(true));
   const [sought, setSought] = useTextParam('q');
   return (
     <Page
@@ -34,32 +33,26 @@ export function QueueList() {
             value={sought}
             onChange={(event) => setSought(event.target.value)}
           />
-          <button type="button" className="primary" onClick={() => setIsCreating(true)}>
-            New queue
-          </button>
+          <DialogButton className="primary" label="New queue" shortcut="n">
+            {(onClose) => (
+              <ConfigDialog onClose={onClose} onSaved={(name) => navigate(`/queues/${name}`)} />
+            )}
+          </DialogButton>
         </>
       }
     >
-      <Loaded query={queues}>
-        {(list) => (list.length === 0 ? <NoQueues /> : <Table {...{ list, sought }} />)}
+      <Loaded query={queues} empty={noQueues}>
+        {(list) => <Table {...{ list, sought }} />}
       </Loaded>
-      {isCreating && (
-        <ConfigDialog
-          onClose={() => setIsCreating(false)}
-          onSaved={(name) => navigate(`/queues/${name}`)}
-        />
-      )}
     </Page>
   );
 }
 
-function NoQueues() {
-  return (
-    <Empty title="No queues yet.">
-      Create one here, or from a config file: <code>ctl queue config set mail mail.json</code>
-    </Empty>
-  );
-}
+const noQueues = (
+  <Empty title="No queues yet.">
+    Create one here, or from a config file: <code>ctl queue config set mail mail.json</code>
+  </Empty>
+);
 
 interface TableProps {
   list: readonly QueueItem[];
@@ -102,90 +95,46 @@ function Totals({ list }: { list: readonly QueueItem[] }) {
   );
 }
 
-const lastHour: Column<QueueItem> = {
-  id: 'last-hour',
-  header: 'Last hour',
-  width: '7rem',
-  wideOnly: true,
-  cell: ({ name }) => <Sparkline queue={name} />,
-};
-
 function columnsFor(isNarrow: boolean): Column<QueueItem>[] {
+  const wideOnly = true;
+  const numeric = true;
+  const name = (item: QueueItem) => (
+    <>
+      <Link href={`/queues/${item.name}`} className="row-link">
+        {item.name}
+      </Link>
+      {isNarrow && (
+        <div>
+          <QueueState summary={item.summary} />
+        </div>
+      )}
+    </>
+  );
+  const callback = ({ summary: { callback_url: url } }: QueueItem) => (
+    <span className="muted" title={url ?? undefined}>
+      {url ?? 'pull'}
+    </span>
+  );
   return [
-    {
-      id: 'name',
-      header: 'Queue',
-      width: 'minmax(0, 3fr)',
-      cell: ({ name, summary }) => (
-        <>
-          <Link href={`/queues/${name}`} className="row-link">
-            {name}
-          </Link>
-          {isNarrow && (
-            <div>
-              <QueueState summary={summary} />
-            </div>
-          )}
-        </>
-      ),
-    },
-    {
-      id: 'state',
-      header: 'State',
-      width: '6.5rem',
-      wideOnly: true,
-      cell: ({ summary }) => <QueueState summary={summary} />,
-    },
-    {
-      id: 'pending',
-      header: 'Pending',
-      width: '5rem',
-      numeric: true,
-      cell: ({ summary }) => count(summary.pending),
-    },
-    {
-      id: 'workers',
-      header: 'Workers',
-      width: '5rem',
-      numeric: true,
-      wideOnly: true,
-      cell: ({ name, summary }) => <WorkerCount queue={name} isPull={!summary.callback_url} />,
-    },
-    lastHour,
-    {
-      id: 'in-flight',
-      header: 'In flight',
-      width: '5rem',
-      numeric: true,
-      wideOnly: true,
-      cell: ({ summary }) => count(summary.in_flight),
-    },
-    {
-      id: 'oldest',
-      header: 'Oldest',
-      width: '6rem',
-      numeric: true,
-      wideOnly: true,
-      cell: ({ summary }) => ageText(summary),
-    },
-    {
-      id: 'dead',
-      header: 'Dead',
-      width: isNarrow ? '3.5rem' : '4.5rem',
-      numeric: true,
-      cell: ({ name, summary }) => <DeadCount name={name} depth={summary.dlq_depth} />,
-    },
-    {
-      id: 'callback',
-      header: 'Callback',
-      width: 'minmax(0, 2fr)',
-      wideOnly: true,
-      cell: ({ summary }) => (
-        <span className="muted" title={summary.callback_url ?? undefined}>
-          {summary.callback_url ?? 'pull'}
-        </span>
-      ),
-    },
+    column('Queue', 'minmax(0, 3fr)', name),
+    column('State', '6.5rem', ({ summary }) => <QueueState summary={summary} />, { wideOnly }),
+    column('Pending', '5rem', ({ summary }) => count(summary.pending), { numeric }),
+    column(
+      'Workers',
+      '5rem',
+      (item) => <WorkerCount queue={item.name} isPull={!item.summary.callback_url} />,
+      { numeric, wideOnly },
+    ),
+    column('Last hour', '7rem', (item) => <Sparkline queue={item.name} />, { wideOnly }),
+    column('In flight', '5rem', (item) => count(item.summary.in_flight), { numeric, wideOnly }),
+    column('Oldest', '6rem', (item) => ageText(item.summary), { numeric, wideOnly }),
+    column(
+      'Dead',
+      isNarrow ? '3.5rem' : '4.5rem',
+      (item) => <DeadCount name={item.name} depth={item.summary.dlq_depth} />,
+      { numeric },
+    ),
+    column('Callback', 'minmax(0, 2fr)', callback, { wideOnly }),
   ];
 }
 

@@ -1,8 +1,9 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { Choice } from '../../parts/choice.js';
+import { Field } from '../../parts/controls.js';
 import { FormDialog } from '../../parts/form-dialog.js';
-import { putSchedule, type Schedule } from '../../queue/api.js';
+import { queueServer, type Schedule } from '../../queue/api.js';
 import { bodyOf, draftOf, fieldErrors, type ScheduleDraft } from './schedule-draft.js';
 
 interface ScheduleDialogProps {
@@ -12,17 +13,17 @@ interface ScheduleDialogProps {
   onClose: () => void;
 }
 
-const times = [
-  { value: 'cron' as const, text: 'Cron' },
-  { value: 'every' as const, text: 'Interval' },
-];
+const times = { cron: 'Cron', every: 'Interval' };
 
 /** Creates or edits a schedule; the server checks every field. */
 export function ScheduleDialog({ queue, schedule, onClose }: ScheduleDialogProps) {
   const [draft, setDraft] = useState(() => draftOf(schedule));
   const name = draft.name.trim();
   const save = useAction({
-    run: () => putSchedule(queue, name, bodyOf(draft, schedule)),
+    run: () => {
+      const path = { queue, schedule: name };
+      return queueServer.call('putSchedule', { path, body: bodyOf(draft, schedule) });
+    },
     done: () => `Saved the schedule ${name}.`,
     refresh: ['schedules'],
     onDone: onClose,
@@ -31,6 +32,7 @@ export function ScheduleDialog({ queue, schedule, onClose }: ScheduleDialogProps
   });
   const errors = fieldErrors(save.error);
   const field = (key: keyof ScheduleDraft, pointer: string) => ({
+    required: true,
     value: draft[key],
     error: errors.get(pointer),
     onChange: (value: string) => {
@@ -42,9 +44,8 @@ export function ScheduleDialog({ queue, schedule, onClose }: ScheduleDialogProps
     <FormDialog
       title={schedule ? `Edit the schedule ${schedule.name}` : `New schedule of ${queue}`}
       submitLabel="Save"
-      busy={save.isPending}
+      action={save}
       error={errors.size === 0 ? save.error : undefined}
-      onSubmit={() => save.mutate()}
       onClose={onClose}
     >
       {!schedule && <Field label="Name" hint="Unique in the queue." {...field('name', 'name')} />}
@@ -68,52 +69,24 @@ export function ScheduleDialog({ queue, schedule, onClose }: ScheduleDialogProps
           />
         </>
       ) : (
-        <Field label="Every (seconds)" type="number" {...field('seconds', 'every_ms')} />
-      )}
-      <Field label="Handler" {...field('handler', 'task/handler_ref')} />
-      <Field label="Payload" hint="JSON." isLong {...field('payload', 'task/payload')} />
-    </FormDialog>
-  );
-}
-
-interface FieldProps {
-  label: string;
-  value: string;
-  error: string | undefined;
-  onChange: (value: string) => void;
-  hint?: string;
-  type?: 'text' | 'number';
-  isLong?: boolean;
-}
-
-function Field({ label, value, error, onChange, hint, type = 'text', isLong }: FieldProps) {
-  const shared = {
-    value,
-    'aria-invalid': error !== undefined,
-    onChange: (event: { target: { value: string } }) => onChange(event.target.value),
-  };
-  const note = error ?? hint;
-  return (
-    <label className="field">
-      {label}
-      {isLong ? (
-        <textarea {...shared} className="mono" rows={4} spellCheck={false} />
-      ) : (
-        <input
-          {...shared}
-          {...(type === 'number' && { min: 1, step: 'any' })}
-          required
-          type={type}
+        <Field
+          label="Every (seconds)"
+          type="number"
+          min={1}
+          step="any"
+          {...field('seconds', 'every_ms')}
         />
       )}
-      {note && (
-        <span
-          role={error === undefined ? undefined : 'alert'}
-          className={error === undefined ? 'field-hint' : 'field-error'}
-        >
-          {note}
-        </span>
-      )}
-    </label>
+      <Field label="Handler" {...field('handler', 'task/handler_ref')} />
+      <Field
+        label="Payload"
+        hint="JSON."
+        className="mono"
+        rows={4}
+        spellCheck={false}
+        {...field('payload', 'task/payload')}
+        required={false}
+      />
+    </FormDialog>
   );
 }

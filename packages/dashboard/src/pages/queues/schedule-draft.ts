@@ -1,4 +1,5 @@
 import { ApiError } from '@millrace/client';
+import type { QueueSchema } from '@millrace/contract/queue';
 import type { Schedule } from '../../queue/api.js';
 import { fromBase64, toBase64 } from '../../queue/payload.js';
 
@@ -39,7 +40,10 @@ export function draftOf(schedule: Schedule | undefined): ScheduleDraft {
 }
 
 /** The request; settings that the form does not show stay as they are. */
-export function bodyOf(draft: ScheduleDraft, schedule: Schedule | undefined): object {
+export function bodyOf(
+  draft: ScheduleDraft,
+  schedule: Schedule | undefined,
+): QueueSchema<'ScheduleInput'> {
   const { overlap, catch_up, jitter_ms, description, task } = schedule ?? {};
   // A payload that is no text would not survive the form.
   const isSamePayload = task?.payload !== undefined && fromBase64(task.payload) === draft.payload;

@@ -1,61 +1,52 @@
 import * as queueLists from '@millrace/contract/lists/queue';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { useAction } from '../../parts/action.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Button, DialogButton } from '../../parts/controls.js';
 import { DataTable, listColumns } from '../../parts/data-table.js';
-import { FormDialog } from '../../parts/form-dialog.js';
 import { duration } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
-import {
-  actOnSchedule,
-  deleteSchedule,
-  queueQueries,
-  type Schedule,
-  type ScheduleAction,
-} from '../../queue/api.js';
+import { queueQueries, queueServer, type Schedule } from '../../queue/api.js';
 import { ScheduleDialog } from './schedule-dialog.js';
 
 /** The schedules of a queue: when they run, and what can be done with them. */
 export function Schedules({ queue }: { queue: string }) {
   const schedules = useQuery(queueQueries.schedules(queue));
-  const [isAdding, setIsAdding] = useState(false);
   return (
     <Panel
       title="Schedules"
       actions={
-        <button type="button" className="small" onClick={() => setIsAdding(true)}>
-          New schedule…
-        </button>
+        <DialogButton className="small" label="New schedule…">
+          {(onClose) => <ScheduleDialog {...{ queue, onClose }} />}
+        </DialogButton>
       }
     >
-      <Loaded query={schedules}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty title="No schedules.">A schedule submits a task at set times.</Empty>
-          ) : (
-            <DataTable
-              label="Schedules"
-              columns={columnsFor(queue)}
-              rows={list}
-              rowKey={({ name }) => name}
-            />
-          )
-        }
+      <Loaded
+        query={schedules}
+        empty={<Empty title="No schedules.">A schedule submits a task at set times.</Empty>}
+      >
+        {(list) => (
+          <DataTable
+            label="Schedules"
+            columns={columnsFor(queue)}
+            rows={list}
+            rowKey={({ name }) => name}
+          />
+        )}
       </Loaded>
-      {isAdding && <ScheduleDialog queue={queue} onClose={() => setIsAdding(false)} />}
     </Panel>
   );
 }
 
-const pastTense: Readonly<Record<ScheduleAction, string>> = {
-  'run-now': 'Submitted a task of',
-  pause: 'Paused',
-  resume: 'Resumed',
-};
+const pastTense = {
+  runSchedule: 'Submitted a task of',
+  pauseSchedule: 'Paused',
+  resumeSchedule: 'Resumed',
+} as const;
 
 const columnsFor = (queue: string) =>
   listColumns(queueLists.schedules, {
@@ -83,32 +74,45 @@ function LastRun({ schedule: { last_task_id: id, last_run_at: at } }: { schedule
 
 function Actions({ queue, schedule }: { queue: string; schedule: Schedule }) {
   const { name, paused } = schedule;
-  const [dialog, setDialog] = useState<'edit' | 'delete'>();
-  const close = () => setDialog(undefined);
+  const path = { queue, schedule: name };
   const act = useAction({
-    run: (action: ScheduleAction) => actOnSchedule(queue, name, action),
+    run: async (action: keyof typeof pastTense): Promise<unknown> =>
+      queueServer.call(action, { path }),
     done: (_, action) => `${pastTense[action]} ${name}.`,
     refresh: ['schedules', 'tasks', 'queues'],
   });
-  const button = (text: string, onClick: () => void, more: object = {}) => (
-    <button type="button" className="small" onClick={onClick} {...more}>
-      {text}
-    </button>
-  );
-  const disabled = act.isPending;
+  const disabled = act.isDisabled;
   return (
-    <>
-      <div className="row schedule-actions">
-        {button('Run now', () => act.mutate('run-now'), { disabled })}
-        {button(paused ? 'Resume' : 'Pause', () => act.mutate(paused ? 'resume' : 'pause'), {
-          disabled,
-        })}
-        {button('Edit…', () => setDialog('edit'))}
-        {button('Delete', () => setDialog('delete'), { className: 'small danger' })}
-      </div>
-      {dialog === 'edit' && <Edit {...{ queue, name }} onClose={close} />}
-      {dialog === 'delete' && <Delete {...{ queue, name }} onClose={close} />}
-    </>
+    <div className="row schedule-actions">
+      <Button className="small" disabled={disabled} onClick={() => act.mutate('runSchedule')}>
+        Run now
+      </Button>
+      <Button
+        className="small"
+        disabled={disabled}
+        onClick={() => act.mutate(paused ? 'resumeSchedule' : 'pauseSchedule')}
+      >
+        {paused ? 'Resume' : 'Pause'}
+      </Button>
+      <DialogButton className="small" label="Edit…">
+        {(onClose) => <Edit {...{ queue, name, onClose }} />}
+      </DialogButton>
+      <DialogButton className="small danger" label="Delete">
+        {(onClose) => (
+          <Confirm
+            title={`Delete the schedule ${name}?`}
+            submitLabel="Delete"
+            dangerous
+            run={async (): Promise<unknown> => queueServer.call('deleteSchedule', { path })}
+            done={() => `Deleted ${name}.`}
+            refresh={['schedules']}
+            onClose={onClose}
+          >
+            <p>It submits no more tasks. Tasks that it has submitted stay.</p>
+          </Confirm>
+        )}
+      </DialogButton>
+    </div>
   );
 }
 
@@ -124,26 +128,5 @@ function Edit({ queue, name, onClose }: { queue: string; name: string; onClose: 
     <Loaded query={schedule}>
       {(one) => <ScheduleDialog {...{ queue, onClose }} schedule={one} />}
     </Loaded>
-  );
-}
-
-function Delete({ queue, name, onClose }: { queue: string; name: string; onClose: () => void }) {
-  const remove = useAction({
-    run: () => deleteSchedule(queue, name),
-    done: () => `Deleted ${name}.`,
-    refresh: ['schedules'],
-    onDone: onClose,
-  });
-  return (
-    <FormDialog
-      title={`Delete the schedule ${name}?`}
-      submitLabel="Delete"
-      dangerous
-      busy={remove.isPending}
-      onSubmit={() => remove.mutate()}
-      onClose={onClose}
-    >
-      <p>It submits no more tasks. Tasks that it has submitted stay.</p>
-    </FormDialog>
   );
 }

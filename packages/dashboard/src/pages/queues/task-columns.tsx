@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import { Time } from '../../parts/time.js';
-import type { Column } from '../../parts/virtual-table.js';
+import { column, type Column } from '../../parts/virtual-table.js';
 import type { TaskRow } from '../../queue/api.js';
 import { attemptsColumn, idColumn, selectColumn } from '../../queue/task-columns.js';
 
@@ -19,48 +19,29 @@ export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
   const isDead = parts.status === 'DEAD';
   return [
     ...(parts.isSelectable ? [selectColumn(parts)] : []),
-    {
-      id: 'handler',
-      header: 'Handler',
-      width: 'minmax(0, 3fr)',
-      cell: ({ id, handler_ref, last_error }) => (
-        <>
-          <Link href={`/tasks/${id}`} className="row-link">
-            {handler_ref}
-          </Link>
-          {isDead && parts.isNarrow && <LastError error={last_error} />}
-        </>
-      ),
-    },
-    {
-      id: 'what',
-      header: isDead ? 'Error' : 'Group',
-      width: 'minmax(0, 2fr)',
-      wideOnly: true,
-      cell: ({ last_error, group_key }) =>
+    column('Handler', 'minmax(0, 3fr)', ({ id, handler_ref, last_error }) => (
+      <>
+        <Link href={`/tasks/${id}`} className="row-link">
+          {handler_ref}
+        </Link>
+        {isDead && parts.isNarrow && <LastError error={last_error} />}
+      </>
+    )),
+    column(
+      isDead ? 'Error' : 'Group',
+      'minmax(0, 2fr)',
+      ({ last_error, group_key }) =>
         isDead ? (
           <LastError error={last_error} />
         ) : (
           <span className="muted">{group_key ?? ''}</span>
         ),
-    },
+      { wideOnly: true },
+    ),
     attemptsColumn,
-    {
-      id: 'priority',
-      header: 'Priority',
-      width: '4.5rem',
-      numeric: true,
-      wideOnly: true,
-      cell: ({ priority }) => priority,
-    },
+    column('Priority', '4.5rem', ({ priority }) => priority, { numeric: true, wideOnly: true }),
     idColumn,
-    {
-      id: 'created',
-      header: 'Submitted',
-      width: '6rem',
-      wideOnly: true,
-      cell: ({ created_at }) => <Time at={created_at} />,
-    },
+    column('Submitted', '6rem', ({ created_at }) => <Time at={created_at} />, { wideOnly: true }),
     lastColumn(parts.status),
   ];
 }
@@ -76,28 +57,17 @@ function LastError({ error }: { error: TaskRow['last_error'] }) {
 }
 
 function lastColumn(status: TaskRow['status']): Column<TaskRow> {
-  const column = { id: 'last', width: '7rem' };
   if (status === 'PENDING') {
-    return {
-      ...column,
-      header: 'Next attempt',
-      cell: ({ next_attempt_at, waiting_for }) => (
-        <span title={waiting_for ? `waiting for: ${waiting_for}` : undefined}>
-          <Time at={next_attempt_at} />
-        </span>
-      ),
-    };
+    return column('Next attempt', '7rem', ({ next_attempt_at, waiting_for }) => (
+      <span title={waiting_for ? `waiting for: ${waiting_for}` : undefined}>
+        <Time at={next_attempt_at} />
+      </span>
+    ));
   }
   if (status === 'IN_FLIGHT') {
-    return {
-      ...column,
-      header: 'Lease ends',
-      cell: ({ lease_expires_at }) => <Time at={lease_expires_at} />,
-    };
+    return column('Lease ends', '7rem', (task) => <Time at={task.lease_expires_at} />);
   }
-  return {
-    ...column,
-    header: status === 'DEAD' ? 'Dead at' : 'Completed',
-    cell: ({ dead_at, completed_at }) => <Time at={dead_at ?? completed_at} />,
-  };
+  return column(status === 'DEAD' ? 'Dead at' : 'Completed', '7rem', (task) => (
+    <Time at={task.dead_at ?? task.completed_at} />
+  ));
 }

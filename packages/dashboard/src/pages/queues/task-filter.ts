@@ -2,12 +2,12 @@ import type { Task, TaskFilter } from '../../queue/api.js';
 
 type Status = Task['status'];
 
-export const statuses: readonly { value: Status; text: string }[] = [
-  { value: 'PENDING', text: 'Pending' },
-  { value: 'IN_FLIGHT', text: 'In flight' },
-  { value: 'SUCCEEDED', text: 'Succeeded' },
-  { value: 'DEAD', text: 'Dead' },
-];
+export const statuses: Readonly<Record<Status, string>> = {
+  PENDING: 'Pending',
+  IN_FLIGHT: 'In flight',
+  SUCCEEDED: 'Succeeded',
+  DEAD: 'Dead',
+};
 
 export type Order = 'newest' | 'oldest' | 'next';
 
@@ -17,8 +17,8 @@ export type FilterField = (typeof fields)[number];
 /** The filter and the order in the parameters of the address. */
 export function taskFilterIn(text: string): { filter: TaskFilter; status: Status; order: Order } {
   const params = new URLSearchParams(text);
-  const named = params.get('status');
-  const status = statuses.find(({ value }) => value === named)?.value ?? 'PENDING';
+  const named = params.get('status') ?? '';
+  const status = Object.hasOwn(statuses, named) ? (named as Status) : 'PENDING';
   const found = fields.flatMap((name) => {
     const value = params.get(name);
     return value ? [[name, value] as const] : [];

@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
+import { Button, SelectField } from '../../parts/controls.js';
 import { count } from '../../parts/format.js';
 import { setParams, useParamText } from '../../parts/location.js';
 import { Empty, Failure, Loading } from '../../parts/states.js';
 import { TimeField } from '../../parts/time-field.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
-import { queueQueries, type TaskFilter, type TaskRow } from '../../queue/api.js';
-import { ActionDialog, type DlqAction } from '../dead-letters/action-dialog.js';
-import { CancelDialog } from './cancel-dialog.js';
+import { queueQueries, type BulkAction, type TaskFilter, type TaskRow } from '../../queue/api.js';
+import { BulkDialog } from '../../queue/bulk-dialog.js';
 import { taskColumns } from './task-columns.js';
 import { statuses, taskFilterIn, type FilterField, type Order } from './task-filter.js';
 import { useTasks } from './use-tasks.js';
@@ -22,7 +22,7 @@ export function TaskTable({ queue }: { queue: string }) {
   const text = useParamText();
   const { filter, status, order } = useMemo(() => taskFilterIn(text), [text]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [action, setAction] = useState<'cancel' | DlqAction>();
+  const [action, setAction] = useState<BulkAction>();
   const tasks = useTasks(queue, filter, order);
   const change = (changes: Record<string, string>) => {
     setSelected(new Set());
@@ -47,29 +47,27 @@ export function TaskTable({ queue }: { queue: string }) {
   return (
     <div className="stack">
       <div className="chips" role="group" aria-label="Status">
-        {statuses.map(({ value, text: title }) => (
-          <button
+        {(Object.keys(statuses) as TaskRow['status'][]).map((value) => (
+          <Button
             key={value}
-            type="button"
             className="chip"
             aria-pressed={status === value}
             onClick={() => change({ status: value === 'PENDING' ? '' : value })}
           >
-            {title} <Count queue={queue} filter={{ ...filter, status: [value] }} />
-          </button>
+            {statuses[value]} <Count queue={queue} filter={{ ...filter, status: [value] }} />
+          </Button>
         ))}
       </div>
       <Filters filter={filter} order={order} isPending={isPending} onChange={change} />
       {isPending && (
         <div className="row">
-          <button
-            type="button"
+          <Button
             className="danger"
             disabled={tasks.rows.length === 0}
             onClick={() => setAction('cancel')}
           >
             {selected.size > 0 ? `Cancel ${count(selected.size)} selected…` : 'Cancel matching…'}
-          </button>
+          </Button>
         </div>
       )}
       {status === 'DEAD' && <DeadActions {...{ queue, selected }} onAction={setAction} />}
@@ -78,22 +76,14 @@ export function TaskTable({ queue }: { queue: string }) {
         {...{ status, selected, toggle, toggleAll }}
         isFiltered={Object.keys(fields).length > 0}
       />
-      {action === 'cancel' && (
-        <CancelDialog
-          queue={queue}
-          selector={
-            selected.size > 0
-              ? { ids: [...selected] }
-              : { filter: { ...fields, status: 'PENDING' } }
-          }
-          onClose={() => setAction(undefined)}
-          onDone={finish}
-        />
-      )}
-      {(action === 'redrive' || action === 'purge') && (
-        <ActionDialog
+      {action && (
+        <BulkDialog
           {...{ action, queue }}
-          selector={{ ids: [...selected] }}
+          selector={
+            action === 'cancel' && selected.size === 0
+              ? { filter: { ...fields, status: 'PENDING' } }
+              : { ids: [...selected] }
+          }
           onClose={() => setAction(undefined)}
           onDone={finish}
         />
@@ -105,24 +95,19 @@ export function TaskTable({ queue }: { queue: string }) {
 interface DeadActionsProps {
   queue: string;
   selected: ReadonlySet<string>;
-  onAction: (action: DlqAction) => void;
+  onAction: (action: BulkAction) => void;
 }
 
 function DeadActions({ queue, selected, onAction }: DeadActionsProps) {
   const size = count(selected.size);
   return (
     <div className="row">
-      <button type="button" disabled={selected.size === 0} onClick={() => onAction('redrive')}>
+      <Button disabled={selected.size === 0} onClick={() => onAction('redrive')}>
         Redrive {size} selected…
-      </button>
-      <button
-        type="button"
-        className="danger"
-        disabled={selected.size === 0}
-        onClick={() => onAction('purge')}
-      >
+      </Button>
+      <Button className="danger" disabled={selected.size === 0} onClick={() => onAction('purge')}>
         Purge {size} selected…
-      </button>
+      </Button>
       <Link href={`/dead-letters/${queue}`}>Groups, redrive and purge by filter</Link>
     </div>
   );
@@ -169,19 +154,16 @@ function Filters({ filter, order, isPending, onChange }: FiltersProps) {
         onChange={(from) => onChange({ from })}
       />
       <TimeField label="Submitted before" value={filter.to} onChange={(to) => onChange({ to })} />
-      <label className="field">
-        Order
-        <select
-          value={order}
-          onChange={(event) =>
-            onChange({ order: event.target.value === 'newest' ? '' : event.target.value })
-          }
-        >
-          <option value="newest">newest first</option>
-          <option value="oldest">oldest first</option>
-          {isPending && <option value="next">next attempt first</option>}
-        </select>
-      </label>
+      <SelectField
+        label="Order"
+        value={order}
+        options={{
+          newest: 'newest first',
+          oldest: 'oldest first',
+          ...(isPending && { next: 'next attempt first' }),
+        }}
+        onChange={(next) => onChange({ order: next === 'newest' ? '' : next })}
+      />
     </div>
   );
   if (!isNarrow) return controls;
@@ -209,7 +191,7 @@ function List({ tasks, status, selected, toggle, toggleAll, isFiltered }: ListPr
   if (query.isPending) return failure || <Loading />;
   if (rows.length === 0) {
     if (failure || (query.isFetching && query.hasNextPage)) return failure || <Loading />;
-    const name = statuses.find(({ value }) => value === status)!.text.toLowerCase();
+    const name = statuses[status].toLowerCase();
     return (
       <Empty title={isFiltered ? `No ${name} task matches the filter.` : `No ${name} tasks.`} />
     );

@@ -21,27 +21,25 @@ export function Workers({ queue }: { queue: string }) {
   const workers = useQuery(queueQueries.workers(queue));
   return (
     <Panel title="Workers">
-      <Loaded query={workers}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty title="No worker in the last 10 minutes.">
-              A queue with{' '}
-              <code>
-                callback: {'{'} protocol: pull {'}'}
-              </code>{' '}
-              is worked by clients that claim tasks.
-            </Empty>
-          ) : (
-            <DataTable
-              label="Workers"
-              columns={columns}
-              rows={list}
-              rowKey={({ worker, principal, remote_ip: address }) =>
-                `${worker} ${principal} ${address}`
-              }
-            />
-          )
+      <Loaded
+        query={workers}
+        empty={
+          <Empty title="No worker in the last 10 minutes.">
+            A queue with <code>{'callback: { protocol: pull }'}</code> is worked by clients that
+            claim tasks.
+          </Empty>
         }
+      >
+        {(list) => (
+          <DataTable
+            label="Workers"
+            columns={columns}
+            rows={list}
+            rowKey={({ worker, principal, remote_ip: address }) =>
+              `${worker} ${principal} ${address}`
+            }
+          />
+        )}
       </Loaded>
     </Panel>
   );

@@ -5,6 +5,7 @@ import { daemon } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { ChangeTable, SettingErrors, type Difference } from '../../parts/changes.js';
+import { Button } from '../../parts/controls.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import {
   changesBetween,
@@ -74,22 +75,14 @@ export function EditDialog({ view, onClose }: { view: ConfigView; onClose: () =>
       title="Edit settings"
       submitLabel={isReviewed ? 'Save' : 'Review'}
       busy={check.isPending || save.isPending || isStale}
-      alternative={
-        isReviewed && (
-          <button type="button" onClick={() => setReview(undefined)}>
-            Back
-          </button>
-        )
-      }
+      alternative={isReviewed && <Button onClick={() => setReview(undefined)}>Back</Button>}
       onSubmit={() => (isReviewed ? save : check).mutate()}
       onClose={onClose}
     >
       {isStale && (
         <div role="alert" className="row" ref={reveal}>
           <span>The config file changed since you opened this form.</span>
-          <button type="button" disabled={reload.isPending} onClick={() => reload.mutate()}>
-            Reload and keep my changes
-          </button>
+          <Button action={reload}>Reload and keep my changes</Button>
         </div>
       )}
       {errors.size > 0 && (

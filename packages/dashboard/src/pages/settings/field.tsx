@@ -1,4 +1,5 @@
 import { useId, useState } from 'react';
+import { Select } from '../../parts/controls.js';
 import { inputKind, type ConfigEntry } from './draft.js';
 
 interface SettingFieldProps {
@@ -38,15 +39,12 @@ export function SettingField({ entry, value, error, onChange }: SettingFieldProp
           onChange={({ target }) => onChange(target.checked)}
         />
       ) : kind === 'choice' ? (
-        <select
+        <Select
           {...common}
           value={String(value ?? entry.default ?? '')}
-          onChange={({ target }) => onChange(target.value)}
-        >
-          {entry.choices?.map((choice) => (
-            <option key={choice}>{choice}</option>
-          ))}
-        </select>
+          options={entry.choices ?? []}
+          onChange={onChange}
+        />
       ) : kind === 'list' ? (
         <ListInput {...common} value={value} onChange={onChange} onMistake={setMistake} />
       ) : (

@@ -1,19 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState, useSyncExternalStore } from 'react';
+import { useSyncExternalStore } from 'react';
 import { queries } from '../../api/queries.js';
 import { logOut } from '../../api/login.js';
 import { tokenStore } from '../../api/token.js';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
+import { Button, Check, DialogButton, Select } from '../../parts/controls.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { unknown } from '../../parts/format.js';
-import { useParam, useTextParam } from '../../parts/location.js';
-import { Page, Panel } from '../../parts/page.js';
+import { useTextParam } from '../../parts/location.js';
+import { Fact, Page, Panel } from '../../parts/page.js';
 import { useShortcutsOn } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
-import { setTheme, useTheme, type Theme } from '../../style/theme.js';
+import { theme, themeTexts, type Theme } from '../../style/theme.js';
 import { valueText, whyFixed, type ConfigEntry, type ConfigView } from './draft.js';
 import { EditDialog } from './edit-dialog.js';
 import './settings.css';
@@ -32,7 +33,6 @@ export default function SettingsPage() {
 }
 
 function BrowserSettings() {
-  const theme = useTheme();
   const [areEnabled, setEnabled] = useShortcutsOn();
   const token = useSyncExternalStore(tokenStore.subscribe, tokenStore.current);
   return (
@@ -40,37 +40,27 @@ function BrowserSettings() {
       <div className="panel-body stack">
         <label className="settings-line">
           Theme
-          <select value={theme} onChange={(event) => setTheme(event.target.value as Theme)}>
-            <option value="auto">System</option>
-            <option value="light">Light</option>
-            <option value="dark">Dark</option>
-          </select>
-        </label>
-        <label className="check">
-          <input
-            type="checkbox"
-            checked={areEnabled}
-            onChange={(event) => setEnabled(event.target.checked)}
+          <Select
+            value={theme.use()}
+            options={themeTexts}
+            onChange={(next) => theme.set(next as Theme)}
           />
-          Keyboard shortcuts
         </label>
+        <Check label="Keyboard shortcuts" checked={areEnabled} onChange={setEnabled} />
         <div className="row">
           {token === undefined ? (
             <span className="muted">No token stored.</span>
           ) : (
-            <button
-              type="button"
+            <Button
               onClick={() => {
                 tokenStore.clear();
                 toast('good', 'Token deleted.');
               }}
             >
               Delete token
-            </button>
+            </Button>
           )}
-          <button type="button" onClick={() => void logOut()}>
-            Log out
-          </button>
+          <Button onClick={() => void logOut()}>Log out</Button>
         </div>
       </div>
     </Panel>
@@ -80,15 +70,12 @@ function BrowserSettings() {
 function DaemonSettings({ view }: { view: ConfigView }) {
   const { data: health } = useQuery(queries.health());
   const [text, setText] = useTextParam('q');
-  const [isEditing, setEditing] = useState(false);
   const wanted = text.toLowerCase();
-  const [which, setWhich] = useParam<'changed' | 'all'>(
-    'show',
-    // A phone would have to scroll through all of them.
-    useIsNarrow() ? 'changed' : 'all',
-    ['changed', 'all'],
-  );
   const changed = view.entries.filter(({ source, pending }) => source !== 'default' || pending);
+  const options = { changed: `Changed ${changed.length}`, all: `All ${view.entries.length}` };
+  // A phone would have to scroll through all of them.
+  const fallback = useIsNarrow() ? 'changed' : 'all';
+  const [which, choice] = useChoice('show', fallback, 'Settings', options);
   // A search looks everywhere.
   const shown =
     which === 'changed' && wanted === ''
@@ -107,21 +94,21 @@ function DaemonSettings({ view }: { view: ConfigView }) {
             onChange={(event) => setText(event.target.value)}
           />
           {view.entries.some(({ editable }) => editable) && (
-            <button type="button" onClick={() => setEditing(true)}>
-              Edit settings
-            </button>
+            <DialogButton label="Edit settings">
+              {(onClose) => <EditDialog {...{ view, onClose }} />}
+            </DialogButton>
           )}
         </>
       }
     >
-      {isEditing && <EditDialog view={view} onClose={() => setEditing(false)} />}
       <dl className="facts">
-        <dt>Version</dt>
-        <dd>{health?.version ?? unknown}</dd>
-        <dt>Config file</dt>
-        <dd className="mono">{view.config_file ?? 'none'}</dd>
-        <dt>Data directory</dt>
-        <dd className="mono">{view.data_dir}</dd>
+        <Fact name="Version">{health?.version ?? unknown}</Fact>
+        <Fact name="Config file" className="mono">
+          {view.config_file ?? 'none'}
+        </Fact>
+        <Fact name="Data directory" className="mono">
+          {view.data_dir}
+        </Fact>
       </dl>
       {view.warnings.length > 0 && (
         <ul className="settings-warnings">
@@ -137,17 +124,7 @@ function DaemonSettings({ view }: { view: ConfigView }) {
         config file, with a flag or with a <code>MILLRACE_…</code> variable. Tiers, the default
         backend and the thinking mode are under Backends &amp; usage.
       </p>
-      <div className="panel-body">
-        <Choice
-          label="Settings"
-          value={which}
-          options={[
-            { value: 'changed', text: `Changed ${changed.length}` },
-            { value: 'all', text: `All ${view.entries.length}` },
-          ]}
-          onChange={setWhich}
-        />
-      </div>
+      <div className="panel-body">{choice}</div>
       <DataTable label="Daemon settings" columns={columns} rows={shown} rowKey={({ key }) => key} />
       {shown.length === 0 && (
         <Empty title={wanted === '' ? 'Every setting has its default.' : 'No setting matches.'} />

@@ -2,29 +2,25 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { queries } from '../../api/queries.js';
 import { Chart } from '../../parts/chart.js';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count, dollars, percent, tokens, words } from '../../parts/format.js';
-import { useParam } from '../../parts/location.js';
 import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 
 type Report = DaemonSchema<'SavingsReport'>;
-type Window = '24h' | '48h' | '7d' | '30d' | '90d';
 
-const windows: readonly { value: Window; text: string }[] = [
-  { value: '24h', text: '24 hours' },
-  { value: '48h', text: '48 hours' },
-  { value: '7d', text: '7 days' },
-  { value: '30d', text: '30 days' },
-  { value: '90d', text: '90 days' },
-];
-
-const windowValues = windows.map(({ value }) => value);
+const windows = {
+  '24h': '24 hours',
+  '48h': '48 hours',
+  '7d': '7 days',
+  '30d': '30 days',
+  '90d': '90 days',
+};
 
 /** Two separate figures: context tokens saved, and work offloaded to the local model. */
 export function Savings() {
-  const [window, setWindow] = useParam<Window>('range', '7d', windowValues);
+  const [window, choice] = useChoice('range', '7d', 'Window', windows);
   const bucket = window === '24h' || window === '48h' ? 'hour' : 'day';
   const savings = useQuery({
     ...queries.savings(window, bucket),
@@ -34,7 +30,7 @@ export function Savings() {
     <>
       <div className="row savings-head">
         <h2>Savings</h2>
-        <Choice label="Window" value={window} options={windows} onChange={setWindow} />
+        {choice}
       </div>
       <Loaded query={savings} rows={6}>
         {(report) =>

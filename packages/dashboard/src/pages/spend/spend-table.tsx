@@ -4,7 +4,7 @@ import { useMemo } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { baseName, dollars, tokens } from '../../parts/format.js';
-import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { column, VirtualTable, type Column } from '../../parts/virtual-table.js';
 
 type Row = DaemonSchema<'SpendRow'>;
 type Session = DaemonSchema<'Session'>;
@@ -26,43 +26,15 @@ export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
       ),
     [sessions],
   );
+  const header = by === 'repo' ? 'Repository' : by[0]!.toUpperCase() + by.slice(1);
+  const [numeric, wideOnly] = [true, true];
   const columns: readonly Column<Row>[] = [
-    {
-      id: 'key',
-      header: by === 'repo' ? 'Repository' : by[0]!.toUpperCase() + by.slice(1),
-      width: 'minmax(0, 1fr)',
-      cell: ({ key }) => <Key by={by} agent={agents.get(key)} value={key} />,
-    },
-    {
-      id: 'in',
-      header: 'Input',
-      width: '5rem',
-      numeric: true,
-      wideOnly: true,
-      cell: ({ input_tokens }) => tokens(input_tokens),
-    },
-    {
-      id: 'out',
-      header: 'Output',
-      width: '5rem',
-      numeric: true,
-      wideOnly: true,
-      cell: ({ output_tokens }) => tokens(output_tokens),
-    },
-    {
-      id: 'usd',
-      header: 'Dollars',
-      width: '5.5rem',
-      numeric: true,
-      cell: ({ exact_usd: usd }) =>
-        typeof usd === 'number' ? (
-          dollars(usd)
-        ) : (
-          <span className="muted" title="No price is known of its models; tokens are counted">
-            no price
-          </span>
-        ),
-    },
+    column(header, 'minmax(0, 1fr)', ({ key }) => (
+      <Key by={by} agent={agents.get(key)} value={key} />
+    )),
+    column('Input', '5rem', (row) => tokens(row.input_tokens), { numeric, wideOnly }),
+    column('Output', '5rem', (row) => tokens(row.output_tokens), { numeric, wideOnly }),
+    column('Dollars', '5.5rem', ({ exact_usd: usd }) => <Dollars usd={usd} />, { numeric }),
   ];
   return (
     <div className="spend-table">
@@ -81,4 +53,13 @@ export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
 function Key({ by, agent, value }: { by: string; agent: Session | undefined; value: string }) {
   if (by === 'agent' && agent) return <Link href={`/agents/${agent.id}`}>{agent.name}</Link>;
   return <span title={value}>{by === 'repo' ? baseName(value) : value || 'none'}</span>;
+}
+
+function Dollars({ usd }: { usd: number | null | undefined }) {
+  if (typeof usd === 'number') return dollars(usd);
+  return (
+    <span className="muted" title="No price is known of its models; tokens are counted">
+      no price
+    </span>
+  );
 }

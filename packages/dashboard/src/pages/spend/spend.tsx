@@ -2,9 +2,8 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { queries } from '../../api/queries.js';
 import { Chart } from '../../parts/chart.js';
-import { Choice } from '../../parts/choice.js';
+import { useChoice } from '../../parts/choice.js';
 import { dollars, dollarTicks, tokens } from '../../parts/format.js';
-import { useParam } from '../../parts/location.js';
 import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { spentText } from '../../sessions/cost.js';
@@ -12,19 +11,16 @@ import { dayByDay } from './days.js';
 import { dearestFirst, SpendTable } from './spend-table.js';
 
 type Rollup = DaemonSchema<'SpendRollup'>;
-type By = 'agent' | 'repo' | 'day' | 'model' | 'backend' | 'branch' | 'task';
 
-const groupings: readonly { value: By; text: string }[] = [
-  { value: 'agent', text: 'Agent' },
-  { value: 'repo', text: 'Repository' },
-  { value: 'day', text: 'Day' },
-  { value: 'model', text: 'Model' },
-  { value: 'backend', text: 'Backend' },
-  { value: 'branch', text: 'Branch' },
-  { value: 'task', text: 'Task' },
-];
-
-const groupingValues = groupings.map(({ value }) => value);
+const groupings = {
+  agent: 'Agent',
+  repo: 'Repository',
+  day: 'Day',
+  model: 'Model',
+  backend: 'Backend',
+  branch: 'Branch',
+  task: 'Task',
+};
 
 export function Spend() {
   const spend = useQuery(queries.spend());
@@ -36,7 +32,7 @@ export function Spend() {
 }
 
 function SpendReport({ rollup }: { rollup: Rollup }) {
-  const [by, setBy] = useParam<By>('by', 'agent', groupingValues);
+  const [by, choice] = useChoice('by', 'agent', 'Group by', groupings);
   const rows = rollup[`by_${by}`] ?? [];
   return (
     <>
@@ -76,10 +72,7 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
           <Panel title="Spend by day">
             <DayChart days={rollup.by_day} />
           </Panel>
-          <Panel
-            title="Spend by"
-            actions={<Choice label="Group by" value={by} options={groupings} onChange={setBy} />}
-          >
+          <Panel title="Spend by" actions={choice}>
             <SpendTable rows={by === 'day' ? rows.toReversed() : dearestFirst(rows)} by={by} />
           </Panel>
         </div>

@@ -1,9 +1,9 @@
-import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { FormDialog } from '../../parts/form-dialog.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Button, DialogButton, Field, Select } from '../../parts/controls.js';
 import { navigate } from '../../parts/location.js';
 import { useShortcut } from '../../parts/shortcuts.js';
-import { cancelTask, purge, redrive, runNow, setPriority, type Task } from '../../queue/api.js';
+import { queueServer, runBulk, type Task } from '../../queue/api.js';
 import { fromBase64, toBase64 } from '../../queue/payload.js';
 import { SubmitDialog } from '../../queue/submit-dialog.js';
 
@@ -29,57 +29,49 @@ export function TaskActions({ task }: { task: Task }) {
 
 function Priority({ task: { id, priority } }: { task: Task }) {
   const change = useAction({
-    run: (next: number) => setPriority(id, next),
+    run: (next: number) =>
+      queueServer.call('updateTask', { path: { id }, body: { priority: next } }),
     done: (_, next) => `Priority is ${next}.`,
     refresh,
   });
   return (
     <label className="row">
       Priority
-      <select
+      <Select
         value={priority}
-        disabled={change.isPending}
-        onChange={(event) => change.mutate(Number(event.target.value))}
-      >
-        {priorities.map((one) => (
-          <option key={one}>{one}</option>
-        ))}
-      </select>
+        options={priorities}
+        disabled={change.isDisabled}
+        onChange={(next) => change.mutate(Number(next))}
+      />
     </label>
   );
 }
 
 function RunNow({ id }: { id: string }) {
-  const run = useAction({ run: () => runNow(id), done: () => 'The task is due now.', refresh });
-  return (
-    <button type="button" disabled={run.isPending} onClick={() => run.mutate()}>
-      Run now
-    </button>
-  );
+  const run = useAction({
+    run: () => queueServer.call('runTaskNow', { path: { id } }),
+    done: () => 'The task is due now.',
+    refresh,
+  });
+  return <Button action={run}>Run now</Button>;
 }
 
 function Cancel({ task: { id, status } }: { task: Task }) {
-  const [isConfirming, setIsConfirming] = useState(false);
-  const [reason, setReason] = useState('');
-  const cancel = useAction({
-    run: () => cancelTask(id, reason.trim()),
-    done: () => 'Cancelled the task.',
-    refresh,
-    onDone: () => setIsConfirming(false),
-  });
+  const cancel = (form: FormData) => {
+    const reason = String(form.get('reason')).trim();
+    return queueServer.call('cancelTask', { path: { id }, body: reason === '' ? {} : { reason } });
+  };
   return (
-    <>
-      <button type="button" className="danger" onClick={() => setIsConfirming(true)}>
-        Cancel task
-      </button>
-      {isConfirming && (
-        <FormDialog
+    <DialogButton className="danger" label="Cancel task">
+      {(onClose) => (
+        <Confirm
           title="Cancel this task?"
           submitLabel="Cancel task"
           dangerous
-          busy={cancel.isPending}
-          onSubmit={() => cancel.mutate()}
-          onClose={() => setIsConfirming(false)}
+          run={cancel}
+          done={() => 'Cancelled the task.'}
+          refresh={refresh}
+          onClose={onClose}
         >
           <p>
             {status === 'IN_FLIGHT'
@@ -87,18 +79,15 @@ function Cancel({ task: { id, status } }: { task: Task }) {
               : 'It does not run, and is dead.'}{' '}
             You can redrive it later.
           </p>
-          <label className="field">
-            Reason
-            <input
-              maxLength={1024}
-              value={reason}
-              onChange={(event) => setReason(event.target.value)}
-            />
-            <span className="field-hint">Optional. Shown on the task and in the audit log.</span>
-          </label>
-        </FormDialog>
+          <Field
+            label="Reason"
+            name="reason"
+            maxLength={1024}
+            hint="Optional. Shown on the task and in the audit log."
+          />
+        </Confirm>
       )}
-    </>
+    </DialogButton>
   );
 }
 
@@ -106,64 +95,52 @@ const isText = (base64: string) => toBase64(fromBase64(base64)) === base64;
 
 /** A new task like this one, after changes to its payload. */
 function SubmitAgain({ task }: { task: Task }) {
-  const [isOpen, setIsOpen] = useState(false);
   return (
-    <>
-      <button type="button" onClick={() => setIsOpen(true)}>
-        Submit again…
-      </button>
-      {isOpen && (
+    <DialogButton label="Submit again…">
+      {(onClose) => (
         <SubmitDialog
           queue={task.queue}
           like={task}
-          onClose={() => setIsOpen(false)}
+          onClose={onClose}
           onSubmitted={(id) => navigate(`/tasks/${id}`)}
         />
       )}
-    </>
+    </DialogButton>
   );
 }
 
 function Purge({ task: { id, queue } }: { task: Task }) {
-  const [isConfirming, setIsConfirming] = useState(false);
-  const act = useAction({
-    run: () => purge(queue, { ids: [id] }, {}),
-    done: () => 'Purged the task.',
-    // Not the task itself, which is gone.
-    refresh: ['queues', 'tasks', 'task-count', 'dead', 'dead-groups'],
-    onDone: () => navigate(`/dead-letters/${queue}`),
-  });
   return (
-    <>
-      <button type="button" className="danger" onClick={() => setIsConfirming(true)}>
-        Purge task…
-      </button>
-      {isConfirming && (
-        <FormDialog
+    <DialogButton className="danger" label="Purge task…">
+      {(onClose) => (
+        <Confirm
           title="Purge this task?"
           submitLabel="Purge"
           dangerous
-          busy={act.isPending}
-          onSubmit={() => act.mutate()}
-          onClose={() => setIsConfirming(false)}
+          run={() => runBulk('purge', queue, { ids: [id] })}
+          done={() => 'Purged the task.'}
+          // Not the task itself, which is gone.
+          refresh={['queues', 'tasks', 'task-count', 'dead', 'dead-groups']}
+          onDone={() => navigate(`/dead-letters/${queue}`)}
+          onClose={onClose}
         >
           <p>The task and its payload are deleted for good.</p>
-        </FormDialog>
+        </Confirm>
       )}
-    </>
+    </DialogButton>
   );
 }
 
 function Redrive({ task: { id, queue } }: { task: Task }) {
   const act = useAction({
-    run: () => redrive(queue, { ids: [id] }, {}),
+    run: () => runBulk('redrive', queue, { ids: [id] }),
     done: () => 'The task is pending again.',
     refresh: [...refresh, 'dead', 'dead-groups'],
   });
   useShortcut('r', 'Redrive this task', () => act.mutate());
   return (
-    <button type="button" className="primary" disabled={act.isPending} onClick={() => act.mutate()}>
+    <Button className="primary" action={act}>
       Redrive
-    </button>
+    </Button>
   );
 }

@@ -2,9 +2,11 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useAction } from '../../parts/action.js';
+import { FormError, SelectField } from '../../parts/controls.js';
+import { Fact } from '../../parts/page.js';
 import { explain } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
-import { sendSignal, type Task } from '../../queue/api.js';
+import { queueServer, type Task } from '../../queue/api.js';
 import { taskTones, type TaskNode } from './timeline.js';
 
 /** The facts of a task that belongs to a flow. */
@@ -13,34 +15,25 @@ export function FlowFacts({ task }: { task: Task }) {
   return (
     <>
       {flow && (
-        <>
-          <dt>Flow</dt>
-          <dd>
-            <Link href={`/flows/${flow}?task=${task.id}`}>{flow}</Link>
-          </dd>
-        </>
+        <Fact name="Flow">
+          <Link href={`/flows/${flow}?task=${task.id}`}>{flow}</Link>
+        </Fact>
       )}
       {parent && (
-        <>
-          <dt>Parent</dt>
-          <dd>
-            <Link href={`/tasks/${parent}`}>{parent}</Link>
-          </dd>
-        </>
+        <Fact name="Parent">
+          <Link href={`/tasks/${parent}`}>{parent}</Link>
+        </Fact>
       )}
       {dependencies.length > 0 && (
-        <>
-          <dt>Depends on</dt>
-          <dd>
-            {dependencies.map(({ id, on, status }) => (
-              <div key={id} className="row">
-                <Link href={`/tasks/${id}`}>{id}</Link>
-                <Status tone={taskTones[status]}>{status.toLowerCase()}</Status>
-                {on === 'end' && <span className="muted">succeeded or dead</span>}
-              </div>
-            ))}
-          </dd>
-        </>
+        <Fact name="Depends on">
+          {dependencies.map(({ id, on, status }) => (
+            <div key={id} className="row">
+              <Link href={`/tasks/${id}`}>{id}</Link>
+              <Status tone={taskTones[status]}>{status.toLowerCase()}</Status>
+              {on === 'end' && <span className="muted">succeeded or dead</span>}
+            </div>
+          ))}
+        </Fact>
       )}
     </>
   );
@@ -86,7 +79,11 @@ export function SignalForm({ id, names }: { id: string; names: readonly string[]
   const [text, setText] = useState('');
   const [fault, setFault] = useState('');
   const send = useAction({
-    run: (payload: unknown) => sendSignal(id, name, payload),
+    run: (payload: unknown) =>
+      queueServer.call('sendSignal', {
+        path: { id },
+        body: { name, ...(payload !== undefined && { payload }) },
+      }),
     done: () => `Sent ${name}.`,
     refresh: ['queue-task', 'task-history'],
     onDone: () => setText(''),
@@ -115,14 +112,7 @@ export function SignalForm({ id, names }: { id: string; names: readonly string[]
       <h3>Signal</h3>
       <p className="muted">The task waits for {names.length === 1 ? 'it' : 'one of them'}.</p>
       <div className="row">
-        <label className="field">
-          Name
-          <select value={name} onChange={(event) => setName(event.target.value)}>
-            {names.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-        </label>
+        <SelectField label="Name" value={name} options={names} onChange={setName} />
         <label className="field signal-payload">
           JSON payload
           <textarea
@@ -133,13 +123,9 @@ export function SignalForm({ id, names }: { id: string; names: readonly string[]
           />
         </label>
       </div>
-      {fault && (
-        <p role="alert" className="field-error">
-          {fault}
-        </p>
-      )}
+      <FormError>{fault}</FormError>
       <div>
-        <button type="submit" className="primary" disabled={send.isPending}>
+        <button type="submit" className="primary" disabled={send.isDisabled}>
           Send signal
         </button>
       </div>

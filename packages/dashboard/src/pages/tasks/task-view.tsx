@@ -3,6 +3,7 @@ import { queries } from '../../api/queries.js';
 import { duration, words } from '../../parts/format.js';
 import { Link } from 'wouter';
 import { Copy } from '../../parts/id.js';
+import { Fact } from '../../parts/page.js';
 import { Status, type Tone } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import type { QueueSchema } from '@millrace/contract/queue';
@@ -42,74 +43,50 @@ export function TaskView({ task, history }: { task: Task; history?: FullHistory 
   return (
     <div className="stack">
       <dl className="facts task-facts">
-        <dt>Status</dt>
-        <dd>
+        <Fact name="Status">
           <Status tone={taskTones[status]}>{status.toLowerCase()}</Status>{' '}
           {waiting && <span className="muted">{waits[waiting]}</span>}
-        </dd>
-        <dt>Id</dt>
-        <dd>
+        </Fact>
+        <Fact name="Id">
           <span className="mono">{task.id}</span> <Copy text={task.id} name="id" />
-        </dd>
-        <dt>Handler</dt>
-        <dd>{task.handler_ref}</dd>
-        <dt>Queue</dt>
-        <dd>
+        </Fact>
+        <Fact name="Handler">{task.handler_ref}</Fact>
+        <Fact name="Queue">
           <Link href={`/queues/${task.queue}`}>{task.queue}</Link>
-        </dd>
-        <dt>Priority</dt>
-        <dd>{task.priority}</dd>
-        {task.group_key !== null && (
-          <>
-            <dt>Group</dt>
-            <dd>{task.group_key}</dd>
-          </>
-        )}
+        </Fact>
+        <Fact name="Priority">{task.priority}</Fact>
+        {task.group_key !== null && <Fact name="Group">{task.group_key}</Fact>}
         {task.progress && <ProgressRow progress={task.progress} isLive={status === 'IN_FLIGHT'} />}
-        <dt>Attempts</dt>
-        <dd>{attemptsText(task)}</dd>
+        <Fact name="Attempts">{attemptsText(task)}</Fact>
         <Agents task={task.id} />
-        <dt>Submitted</dt>
-        <dd>
+        <Fact name="Submitted">
           <Time at={task.created_at} /> by {task.submitted_by}
-        </dd>
+        </Fact>
         {task.next_attempt_at && (
-          <>
-            <dt>Next attempt</dt>
-            <dd>
-              <Time at={task.next_attempt_at} />
-            </dd>
-          </>
+          <Fact name="Next attempt">
+            <Time at={task.next_attempt_at} />
+          </Fact>
         )}
         {task.wakes_at && (
-          <>
-            <dt>Wakes at</dt>
-            <dd>
-              <Time at={task.wakes_at} />
-            </dd>
-          </>
+          <Fact name="Wakes at">
+            <Time at={task.wakes_at} />
+          </Fact>
         )}
         <FlowFacts task={task} />
         {task.dead_at && (
-          <>
-            <dt>Dead at</dt>
-            <dd>
-              <Time at={task.dead_at} />
-              {task.dead_reason && `, ${reasons[task.dead_reason] ?? words(task.dead_reason)}`}
-            </dd>
-          </>
+          <Fact name="Dead at">
+            <Time at={task.dead_at} />
+            {task.dead_reason && `, ${reasons[task.dead_reason] ?? words(task.dead_reason)}`}
+          </Fact>
         )}
         {Object.keys(headers).length > 0 && (
-          <>
-            <dt>Headers</dt>
-            <dd className="mono">
-              {Object.entries(headers).map(([name, value]) => (
-                <div key={name}>
-                  {name}: {value}
-                </div>
-              ))}
-            </dd>
-          </>
+          <Fact name="Headers" className="mono">
+            {Object.entries(headers).map(([name, value]) => (
+              <div key={name}>
+                {name}: {value}
+              </div>
+            ))}
+          </Fact>
         )}
       </dl>
       {signals && <SignalForm key={signals.join()} id={task.id} names={signals} />}
@@ -127,17 +104,14 @@ function Agents({ task }: { task: string }) {
   const own = sessions.filter((session) => session.task?.id === task);
   if (own.length === 0) return null;
   return (
-    <>
-      <dt>Agents</dt>
-      <dd>
-        {own.map(({ id, name, task: attempt }) => (
-          <div key={id}>
-            <Link href={`/agents/${id}`}>{name}</Link>
-            <span className="muted"> attempt {attempt!.attempt}</span>
-          </div>
-        ))}
-      </dd>
-    </>
+    <Fact name="Agents">
+      {own.map(({ id, name, task: attempt }) => (
+        <div key={id}>
+          <Link href={`/agents/${id}`}>{name}</Link>
+          <span className="muted"> attempt {attempt!.attempt}</span>
+        </div>
+      ))}
+    </Fact>
   );
 }
 
@@ -178,16 +152,13 @@ interface ProgressRowProps {
 function ProgressRow({ progress, isLive }: ProgressRowProps) {
   const { percent: done, message, at } = progress;
   return (
-    <>
-      <dt>{isLive ? 'Progress' : 'Last progress'}</dt>
-      <dd>
-        {isLive && done !== null && <progress max={100} value={done} aria-label="Progress" />}{' '}
-        {done !== null && `${Math.round(done)}%`} {message}{' '}
-        <span className="muted">
-          <Time at={at} />
-        </span>
-      </dd>
-    </>
+    <Fact name={isLive ? 'Progress' : 'Last progress'}>
+      {isLive && done !== null && <progress max={100} value={done} aria-label="Progress" />}{' '}
+      {done !== null && `${Math.round(done)}%`} {message}{' '}
+      <span className="muted">
+        <Time at={at} />
+      </span>
+    </Fact>
   );
 }
 

@@ -20,18 +20,14 @@ export function Viewer({ title, content, type }: ViewerProps) {
   const [chosen, setChosen] = useState<View>();
   const isObject = json !== undefined && typeof json.value === 'object' && json.value !== null;
   const view = chosen ?? (isObject ? 'tree' : text ? 'text' : 'hex');
-  const options: { value: View; text: string }[] = [
-    ...(isObject ? [{ value: 'tree' as const, text: 'Tree' }] : []),
-    ...(text ? [{ value: 'text' as const, text: 'Text' }] : []),
-    { value: 'hex', text: 'Hex' },
-  ];
+  const options = { ...(isObject && { tree: 'Tree' }), ...(text && { text: 'Text' }), hex: 'Hex' };
   return (
     <section aria-label={title} className="stack">
       <div className="row viewer-head">
         <h3>
           {title} <span className="muted">{`${bytes(content.length)}, ${type}`}</span>
         </h3>
-        <Choice label={`${title} view`} value={view} options={options} onChange={setChosen} />
+        <Choice<View> label={`${title} view`} value={view} options={options} onChange={setChosen} />
       </div>
       {view === 'tree' && json && <JsonTree value={json.value} />}
       {view === 'text' && text && (

@@ -1,6 +1,7 @@
 import { ApiError } from '@millrace/client';
 import { useState } from 'react';
 import { useAction } from '../../../parts/action.js';
+import { Check } from '../../../parts/controls.js';
 import { Dialog } from '../../../parts/dialog.js';
 import { FormDialog } from '../../../parts/form-dialog.js';
 import { OutsideLink } from '../../../parts/outside-link.js';
@@ -57,10 +58,7 @@ export function ActionDialog({ action, session, base, onClose }: ActionDialogPro
     >
       <ActionFields action={action} name={session.name} base={base} />
       {session.status === 'working' && (action === 'commit' || isMove(action)) && (
-        <label className="check">
-          <input type="checkbox" name="force" />
-          The agent works now. Continue anyway
-        </label>
+        <Check label="The agent works now. Continue anyway" name="force" />
       )}
       {problem && <ProblemView problem={problem} />}
     </FormDialog>

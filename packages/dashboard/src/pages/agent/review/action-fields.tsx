@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { Check, Field, SelectField } from '../../../parts/controls.js';
 import type { WorkAction } from './api.js';
 
 interface ActionFieldsProps {
@@ -13,37 +14,27 @@ export function ActionFields({ action, name, base }: ActionFieldsProps) {
   switch (action) {
     case 'commit':
       return (
-        <label className="field">
-          Message
-          <textarea name="message" rows={4} placeholder={name} />
-          <span className="field-hint">Commits every change in the workspace.</span>
-        </label>
+        <Field
+          label="Message"
+          name="message"
+          rows={4}
+          placeholder={name}
+          hint="Commits every change in the workspace."
+        />
       );
     case 'push':
       return (
         <>
           <p>Uncommitted changes stay behind.</p>
-          <label className="check">
-            <input type="checkbox" name="force" />
-            Replace the remote branch after a rebase
-          </label>
+          <Check label="Replace the remote branch after a rebase" name="force" />
         </>
       );
     case 'open-pr':
       return (
         <>
-          <label className="field">
-            Title
-            <input name="title" maxLength={256} defaultValue={name} />
-          </label>
-          <label className="field">
-            Description
-            <textarea name="body" rows={5} />
-          </label>
-          <label className="check">
-            <input type="checkbox" name="draft" />
-            Draft
-          </label>
+          <Field label="Title" name="title" maxLength={256} defaultValue={name} />
+          <Field label="Description" name="body" rows={5} />
+          <Check label="Draft" name="draft" />
           <p className="muted">Pushes the branch first. Needs gh on the machine of the daemon.</p>
         </>
       );
@@ -67,23 +58,24 @@ function MergeFields({ base }: { base: string | null }) {
         Merges the branch into {base ?? 'its base'} of this repository. Nothing changes if it
         conflicts.
       </p>
-      <label className="field">
-        Strategy
-        <select
-          name="strategy"
-          value={strategy}
-          onChange={(event) => setStrategy(event.target.value)}
-        >
-          <option value="merge">Merge commit</option>
-          <option value="squash">Squash into one commit</option>
-          <option value="rebase">Rebase the commits</option>
-        </select>
-      </label>
+      <SelectField
+        label="Strategy"
+        name="strategy"
+        value={strategy}
+        options={{
+          merge: 'Merge commit',
+          squash: 'Squash into one commit',
+          rebase: 'Rebase the commits',
+        }}
+        onChange={setStrategy}
+      />
       {strategy !== 'rebase' && (
-        <label className="field">
-          Message
-          <textarea name="message" rows={3} placeholder="From the branch and its commits" />
-        </label>
+        <Field
+          label="Message"
+          name="message"
+          rows={3}
+          placeholder="From the branch and its commits"
+        />
       )}
     </>
   );

@@ -1,18 +1,18 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
-import { Choice } from '../../../parts/choice.js';
+import type { FormEvent } from 'react';
+import { useChoice } from '../../../parts/choice.js';
+import { Button, DialogButton } from '../../../parts/controls.js';
 import { count } from '../../../parts/format.js';
-import { useIdParam, useParam } from '../../../parts/location.js';
+import { useIdParam } from '../../../parts/location.js';
 import { Panel } from '../../../parts/page.js';
 import { Empty, Loaded } from '../../../parts/states.js';
 import { useIsNarrow } from '../../../parts/use-is-narrow.js';
 import { ActionDialog } from './action-dialog.js';
 import { titles, workActions } from './actions.js';
-import { sessionDiff, type SessionDiff, type WorkAction } from './api.js';
+import { sessionDiff, type SessionDiff } from './api.js';
 import { DiffView } from './diff-view.js';
 import { Counts, FileTree } from './file-tree.js';
-import type { DiffLayout } from './rows.js';
 import './review.css';
 
 type Session = DaemonSchema<'Session'>;
@@ -24,25 +24,25 @@ export default function Review({ session }: { session: Session }) {
     ...sessionDiff(session.id, base, session.status_since),
     placeholderData: (before) => before,
   });
-  const [action, setAction] = useState<WorkAction>();
   return (
     <Panel
       title="Changes"
       actions={
         <>
           <BaseField base={base} fallback={diff.data?.base ?? null} onBase={setBase} />
-          <button type="button" disabled={diff.isFetching} onClick={() => void diff.refetch()}>
+          <Button disabled={diff.isFetching} onClick={() => void diff.refetch()}>
             {diff.isFetching ? 'Refreshing' : 'Refresh'}
-          </button>
-          {workActions.map((one) => (
-            <button
-              key={one}
-              type="button"
-              className={one === 'merge' ? 'primary' : undefined}
-              onClick={() => setAction(one)}
+          </Button>
+          {workActions.map((action) => (
+            <DialogButton
+              key={action}
+              className={action === 'merge' ? 'primary' : undefined}
+              label={`${titles[action]}…`}
             >
-              {titles[one]}…
-            </button>
+              {(onClose) => (
+                <ActionDialog {...{ action, session, onClose }} base={diff.data?.base ?? null} />
+              )}
+            </DialogButton>
           ))}
         </>
       }
@@ -56,25 +56,14 @@ export default function Review({ session }: { session: Session }) {
           )
         }
       </Loaded>
-      {action && (
-        <ActionDialog
-          action={action}
-          session={session}
-          base={diff.data?.base ?? null}
-          onClose={() => setAction(undefined)}
-        />
-      )}
     </Panel>
   );
 }
 
-const layouts = [
-  { value: 'unified' as const, text: 'Unified' },
-  { value: 'split' as const, text: 'Side by side' },
-];
+const layouts = { unified: 'Unified', split: 'Side by side' };
 
 function Changes({ diff }: { diff: SessionDiff }) {
-  const [layout, setLayout] = useParam<DiffLayout>('diff', 'unified', ['unified', 'split']);
+  const [layout, choice] = useChoice('diff', 'unified', 'Layout', layouts);
   const [file, setFile] = useIdParam('file');
   const isNarrow = useIsNarrow();
   const { files, file_count: fileCount, truncated } = diff;
@@ -85,9 +74,7 @@ function Changes({ diff }: { diff: SessionDiff }) {
           {count(fileCount)} {fileCount === 1 ? 'file' : 'files'} <Counts {...diff} />{' '}
           <span className="muted">since {diff.base ?? 'the first commit'}</span>
         </span>
-        {!isNarrow && (
-          <Choice label="Layout" value={layout} options={layouts} onChange={setLayout} />
-        )}
+        {!isNarrow && choice}
       </div>
       {truncated && (
         <p className="panel-body status-warn">
