@@ -91,8 +91,8 @@ async function eachVector(
   for (let start: Uint8Array | undefined = everyEntry.start; start && !isOver();) {
     let rest: Uint8Array | undefined;
     let count = 0;
-    view.entryRows(id, { start, end: everyEntry.end }, (bytes, idAt, value, valueEnd) => {
-      const name = latin1(bytes, idAt);
+    view.entryRows(id, { start, end: everyEntry.end }, (key, _start, end, value, valueEnd) => {
+      const name = latin1(key, end - idLength);
       const isFull = visit(name, decodeVector(value, valueEnd, vector) ? vector : undefined);
       if (!isFull && ++count < chunkRows) return false;
       rest = Buffer.concat([Buffer.of(1), Buffer.from(name, 'latin1'), Buffer.of(0)]);
