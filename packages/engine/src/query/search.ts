@@ -221,16 +221,16 @@ function withoutLonger(starts: readonly string[]): string[] {
 
 /** Postings of a word, by rising number if they are of one term. */
 class Postings {
-  numbers = new Uint32Array(256);
+  numbers = new Uint32Array(0);
   /** How often the word occurs, by the weights of the fields. */
-  counts = new Float64Array(256);
+  counts = new Float64Array(0);
   /** Words of the record. */
-  lengths = new Uint32Array(256);
+  lengths = new Uint32Array(0);
   size = 0;
 
   reserve(count: number): void {
     if (this.size + count <= this.numbers.length) return;
-    const length = 2 * (this.size + count);
+    const length = Math.max(64, 2 * this.size) + count;
     this.numbers = copied(new Uint32Array(length), this.numbers);
     this.counts = copied(new Float64Array(length), this.counts);
     this.lengths = copied(new Uint32Array(length), this.lengths);
