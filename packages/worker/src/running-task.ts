@@ -17,6 +17,8 @@ export class RunningTask {
   takeSteps: () => Pick<QueueSchema<'SettleItem'>, 'steps'> = () => ({});
   /** The queue said that the lease is gone, as after a cancel: it takes no result any more. */
   isLost = false;
+  /** The handler has ended. */
+  isSettling = false;
 
   constructor(
     readonly claimed: ClaimedTask,

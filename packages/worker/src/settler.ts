@@ -14,8 +14,9 @@ const firstRetryMs = 100;
 const maxRetryMs = 5_000;
 
 /**
- * Settles tasks in batches: what ends while a call is under way goes into the next one. A failed
- * call is repeated until the leases end, which is harmless.
+ * Settles tasks in batches: what ends while a call is under way goes into the next one, unless the
+ * transport sends calls together anyway. A failed call is repeated until the leases end, which is
+ * harmless.
  */
 export class Settler {
   #waiting: Entry[] = [];
@@ -42,8 +43,9 @@ export class Settler {
   async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, maxItems);
-      await this.#send(batch);
-      for (const { done } of batch) done();
+      const sent = this.#send(batch).then(() => batch.forEach(({ done }) => done()));
+      // One that waits for another's answer would delay the parent of the task that ended first.
+      if (!this.transport.batchesCalls) await sent;
     }
     this.#isSending = false;
   }

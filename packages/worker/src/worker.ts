@@ -372,6 +372,7 @@ class PullWorker implements Worker {
     const settled = this.#handle(task)
       .finally(() => {
         endWatch?.();
+        task.isSettling = true;
         this.#running.delete(task);
         this.#startWaiting();
         this.#wake();
@@ -490,7 +491,11 @@ class PullWorker implements Worker {
     const waiting = this.#sources.flatMap((source) => source.waiting);
     for (const task of [...this.#running, ...waiting]) {
       // The loss was reported, and a handler may go on for long.
-      if (!task.isLost) task.extend().catch(this.#onError);
+      if (task.isLost) continue;
+      task.extend().catch((error: unknown) => {
+        // One that was settled meanwhile has no lease, and needs none.
+        if (!task.isSettling) this.#onError(error);
+      });
     }
   }
 }

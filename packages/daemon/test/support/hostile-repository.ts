@@ -32,7 +32,7 @@ export class Hostility {
   readonly #trace: string;
   readonly #programs: string;
 
-  constructor(private readonly directory: string) {
+  constructor(directory: string) {
     this.#trace = join(directory, 'trace');
     this.#programs = join(directory, 'programs');
     mkdirSync(this.#programs);

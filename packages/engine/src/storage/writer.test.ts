@@ -47,6 +47,30 @@ async function turns(): Promise<void> {
 const onDisk = (tables: MemoryTables, name: string) => tables.get('records', key(name))?.toString();
 
 describe('the writer', () => {
+  test('jobs that a job makes its caller submit at once share its flush', async () => {
+    const tables = new MemoryTables();
+    const { writer, put, flushed } = writerOn(tables);
+    let second: Promise<void> | undefined;
+    await writer.submit(() => {
+      put('a', '1');
+      writer.expectJobs();
+      void Promise.resolve()
+        .then(() => undefined)
+        .then(() => (second = writer.submit(() => put('b', '2'))));
+    });
+    await second;
+    expect(flushed).toEqual([{ count: 2, jobs: 2 }]);
+    await writer.submit(() => {
+      put('c', '3');
+      writer.expectJobs();
+    });
+    await writer.drained();
+    expect(flushed).toEqual([
+      { count: 2, jobs: 2 },
+      { count: 3, jobs: 1 },
+    ]);
+  });
+
   test('runs jobs in order; each sees what those before it wrote', async () => {
     const tables = new MemoryTables();
     const { writer, put } = writerOn(tables);

@@ -1,4 +1,5 @@
 import type { CommitRow } from '../format/record.js';
+import type { SearchChange } from '../format/search-pages.js';
 import { PendingWrites, mergeRows, nameOf, TouchedRows } from './overlay/overlay.js';
 import type { Clock } from '@millrace/kit/clock';
 import { LogFailed } from './file/files.js';
@@ -28,9 +29,13 @@ interface Batch {
   writes: PendingWrites;
   /** In order of their numbers, without a gap. */
   commits: CommitRow[];
+  /** Changes of search indexes, which become rows of the whole batch. */
+  searchChanges: SearchChange[];
   isCut: boolean;
   /** It accepts no more jobs. */
   isSealed: boolean;
+  /** A job of it makes its caller submit others at once, which are to join it. */
+  expectsJobs: boolean;
   /** In the order in which they ran, including those that threw. */
   jobs: Job[];
   /** Number of jobs that did not throw. */
@@ -42,8 +47,10 @@ function newBatch(): Batch {
   return {
     writes: new PendingWrites(),
     commits: [],
+    searchChanges: [],
     isCut: false,
     isSealed: false,
+    expectsJobs: false,
     jobs: [],
     done: 0,
     isSettled: false,
@@ -126,6 +133,14 @@ export class Writer<State extends object> {
     this.#pump();
   }
 
+  /**
+   * Inside a job whose caller submits others as soon as it runs: the batch is not flushed before
+   * the continuations of this turn have run, so that those jobs share its fsync.
+   */
+  expectJobs(): void {
+    this.#filling!.expectsJobs = true;
+  }
+
   /** Number of queued jobs: a measure of load. */
   get backlog(): number {
     return this.#queue.length;
@@ -159,6 +174,11 @@ export class Writer<State extends object> {
   /** Adds an encoded commit to the change log. Only inside a job. */
   appendCommit(commit: CommitRow): void {
     this.#filling!.commits.push(commit);
+  }
+
+  /** Adds a change of a search index, for the end of the batch. Only inside a job. */
+  changeSearch(change: SearchChange): void {
+    this.#filling!.searchChanges.push(change);
   }
 
   /** Appends bytes to the last commit of this job, if it has one. */
@@ -259,7 +279,13 @@ export class Writer<State extends object> {
   #pump(): void {
     const takesJobs = this.#holds === 0 && !this.#mustWait();
     if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#fill();
-    if (this.#filling && !this.#flushing) this.#handOver(this.#filling);
+    if (this.#filling && !this.#flushing) {
+      const { expectsJobs } = this.#filling;
+      this.#filling.expectsJobs = false;
+      // A tick that is set in a microtask comes after all microtasks.
+      if (expectsJobs) return queueMicrotask(() => process.nextTick(() => this.#pump()));
+      this.#handOver(this.#filling);
+    }
     if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#schedule();
     if (!this.#filling && !this.#flushing) for (const resolve of this.#held.splice(0)) resolve();
     if (!this.#busy) for (const resolve of this.#idle.splice(0)) resolve();
@@ -309,6 +335,7 @@ export class Writer<State extends object> {
     const before = this.state;
     const commits = batch.commits.length;
     this.#commitsBefore = commits;
+    const searchChanges = batch.searchChanges.length;
     batch.writes.begin();
     batch.jobs.push(job);
     try {
@@ -318,6 +345,7 @@ export class Writer<State extends object> {
     } catch (error) {
       batch.writes.rollback();
       batch.commits.length = commits;
+      batch.searchChanges.length = searchChanges;
       this.state = before;
       // Rejected with the batch: the error may depend on writes that are not visible yet.
       job.refusal = { error };
@@ -333,9 +361,14 @@ export class Writer<State extends object> {
   #flush(batch: Batch): void {
     this.#filling = undefined;
     this.#flushing = batch;
-    const head = this.options.beforeFlush(this.state, batch.isCut, (table, key, value) =>
-      batch.writes.set(table, key, value),
-    );
+    let head: BatchHead;
+    try {
+      head = this.options.beforeFlush(this.state, batch, (table, key, value) =>
+        batch.writes.set(table, key, value),
+      );
+    } catch (error) {
+      return this.#failed(batch, error);
+    }
     const after = this.state;
     this.#touched?.addAll(batch.writes);
     const { writes, commits, isCut } = batch;
@@ -408,13 +441,13 @@ export class Writer<State extends object> {
 
 /** Fields of a batch beside its rows and commits. */
 type BatchHead = Pick<StoreBatch, 'epoch' | 'start'>;
-type PutInto = (table: TableName, key: Buffer, value: Buffer) => void;
+type SetRow = (table: TableName, key: Buffer, value: Buffer | undefined) => void;
 
 export interface WriterOptions<State> {
   clock: Clock;
   load(): State;
   /** Adds the rows that every batch has. */
-  beforeFlush(state: State, isCut: boolean, put: PutInto): BatchHead;
+  beforeFlush(state: State, batch: Pick<Batch, 'isCut' | 'searchChanges'>, set: SetRow): BatchHead;
   /** Called with the state that is now visible to readers. */
   onVisible(state: State): void;
   /** Called with the state that is now on disk. */

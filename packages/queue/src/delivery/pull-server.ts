@@ -98,12 +98,13 @@ export class PullServer {
     const { leaseMs, handlers, labels = [] } = claims[0]!.request;
     // Each token names the worker that gets its task. A store may use only the later ones, if it
     // has to repeat the claim.
-    const keys = claims.flatMap(({ request, workerKey }) =>
-      Array.from({ length: request.limit }, () => workerKey),
-    );
-    let tokens = 0;
+    let at = -1;
+    let left = 0;
     const now = clock.now();
-    const newToken = () => `${newLeaseToken(random)}.${keys[tokens++ % keys.length]!}`;
+    const newToken = () => {
+      if (left-- === 0) left = claims[(at = (at + 1) % claims.length)]!.request.limit - 1;
+      return `${newLeaseToken(random)}.${claims[at]!.workerKey}`;
+    };
     const tasks = await claimInParts(state, { limit, handlers }, ({ limit: max, ...filter }) =>
       store.claimDue({
         ...claimRequest(queue, { limit: max, now, nodeId, leaseMs, newToken }),

@@ -153,7 +153,7 @@ export async function requireStep(
   const { store } = context;
   for await (const { ids } of idChunks(context, walk, () => true)) {
     const keys = [step];
-    const found = await store.readFlowRows({ kind: 'step', ids, keys });
+    const found = await store.readFlowRows({ kinds: ['step'], ids, keys });
     if (found.length > 0 || ids.length === 0) return;
     break;
   }

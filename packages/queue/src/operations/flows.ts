@@ -54,7 +54,7 @@ export async function submitFlow(
 
 /** Undefined: the flow was stored before. */
 function* storeAll(flowId: string, tasks: readonly NewTask[], now: number) {
-  const members = yield* perform({ op: 'rows', kind: 'member', ids: [flowId] });
+  const members = yield* perform({ op: 'rows', kinds: ['member'], ids: [flowId] });
   if (members.length > 0) return undefined;
   const results = yield* insertFlow(tasks, now);
   if (results.some(({ kind }) => kind !== 'stored')) throw new FlowRefused(results);
@@ -90,7 +90,7 @@ async function storedFlow(
   { store }: QueueContext,
   flowId: string,
 ): Promise<FlowResult | undefined> {
-  const rows = await store.readFlowRows({ kind: 'member', ids: [flowId] });
+  const rows = await store.readFlowRows({ kinds: ['member'], ids: [flowId] });
   if (rows.length === 0) return undefined;
   const members = rows.map(({ key: id, value }) => {
     return { id, ...(JSON.parse(value) as { key: string; index: number }) };

@@ -283,7 +283,7 @@ async function cancelChildren(
   const { store } = context;
   let parents = ids;
   while (parents.length > 0) {
-    const rows = await store.readFlowRows({ kind: 'child', ids: parents });
+    const rows = await store.readFlowRows({ kinds: ['child'], ids: parents });
     const children = await store.readTasks(rows.map(({ key }) => key));
     for (const task of children) {
       const queue = isEnded(task.status) ? undefined : await store.getQueue(task.queue);

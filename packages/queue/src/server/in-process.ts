@@ -181,6 +181,8 @@ export function inProcess(options: InProcessOptions): QueueTransport {
     }) as unknown as CallOperation,
     events: (query, signal) => events(context, query, signal),
     onStopped: (listener) => context.store.onCancelled((id) => listener(id, 'cancelled')),
+    // The store settles together what ends in one turn.
+    batchesCalls: true,
     ensureQueues,
     canWait: !isManual,
     now: () => context.clock.now(),

@@ -16,7 +16,7 @@ import { readRuns } from '../../src/storage/port/flow-runs.js';
 import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { transferTasks } from '../../src/storage/transfer-tasks.js';
 import { newDirectory } from '../support/server.js';
-import { ModelRun, operations } from '../task-store/model-run.js';
+import { flowOperations, ModelRun } from '../task-store/model-run.js';
 import { noon, settlementOf, someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
@@ -65,7 +65,7 @@ async function submitMany(store: TaskStore, count: number): Promise<void> {
 
 test('transfer: a store is the same in PostgreSQL and back', async () => {
   await fc.assert(
-    fc.asyncProperty(operations, async (list) => {
+    fc.asyncProperty(flowOperations, async (list) => {
       const data = await livedIn((store) => new ModelRun(new MemoryStore(), store).run(list));
       const url = await newUrl();
       const store = await openForTransfer(url);

@@ -227,6 +227,23 @@ export function flowTests(fixture: Fixture): void {
       expect((await runOf(id)).steps).toEqual([]);
     });
 
+    test('settle: the answer has the flow as it is afterwards', async () => {
+      await fixture.queue();
+      for (const verdict of [{ kind: 'succeeded' }, { kind: 'retry', dueAt: never - 1 }] as const) {
+        const id = await fixture.submit();
+        const task = await fixture.claimOne();
+        expect(task.flow).toBeNull();
+        await signal(id, 'go', 's1', noon + 10);
+        await step(task, 'a');
+        const [result] = await fixture.store.settle([settlementOf(task, verdict, {})]);
+        expect(result).toMatchObject({
+          kind: 'settled',
+          task: { flow: { steps: { count: 1 }, signals: { unread: { go: 1 } } } },
+        });
+        expect(result!.task!.flow).toEqual(await flowOf(id));
+      }
+    });
+
     test('suspend: a timer wakes the task and no attempt is used', async () => {
       await fixture.queue();
       const id = await fixture.submit({ groupKey: 'g' });
@@ -310,7 +327,7 @@ export function flowTests(fixture: Fixture): void {
         kind: 'task',
         id: b,
       });
-      const rows = await fixture.store.readFlowRows({ kind: 'child', ids: [parent] });
+      const rows = await fixture.store.readFlowRows({ kinds: ['child'], ids: [parent] });
       expect(rows.map(({ key }) => key).toSorted()).toEqual([a, b].toSorted());
     });
 
@@ -369,7 +386,7 @@ export function flowTests(fixture: Fixture): void {
         selector: {},
       });
       for (const kind of ['step', 'signal', 'member'] as const) {
-        expect(await fixture.store.readFlowRows({ kind, ids: [id] })).toEqual([]);
+        expect(await fixture.store.readFlowRows({ kinds: [kind], ids: [id] })).toEqual([]);
       }
     });
   });

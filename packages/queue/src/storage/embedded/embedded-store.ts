@@ -3,6 +3,7 @@ import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
+import { never } from '../../core/flow.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
@@ -133,8 +134,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     });
     this.#settlements = new Batcher({
       ...shared,
-      run: (step, each) =>
-        each.suspension || each.steps ? settleInFlow(step, each) : settle(step, each),
+      run: (step, each) => this.#settleNow(step, each),
     });
     this.#flows = new Batcher({
       transact,
@@ -332,6 +332,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     }
     const { tasks, isLimited } = result;
     if (isLimited) this.#limited.add(queue);
+    else this.#limited.delete(queue);
     // After a full claim there is probably more: the next one need not read first.
     if (tasks.length === request.limit) this.#due.assumeDue(queue);
     else this.#due.forget(queue);
@@ -340,22 +341,31 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = await this.#settlements.add(settlements);
-    const settled = results.flatMap((result) => (result.kind === 'settled' ? [result.task] : []));
-    for (const task of settled) {
-      // A success makes nothing due, except the next task of its group.
-      if (task.status !== 'SUCCEEDED' || task.groupKey !== null) this.#due.forget(task.queue);
-      this.notifyEnded(task);
-    }
-    for (const queue of new Set(settled.map((task) => task.queue))) {
-      const tasks = settled.filter((task) => task.queue === queue);
-      // A free slot of `max_in_flight` or the end of a task of a group can be for any handler.
-      const isForAny =
-        this.#limited.delete(queue) || tasks.some(({ groupKey }) => groupKey !== null);
-      const pending = tasks.filter(({ status }) => status === 'PENDING');
-      const handlers = new Set(pending.map(({ handlerRef }) => handlerRef));
-      this.notifyWork(queue, isForAny ? undefined : handlers);
-    }
+    const work = new Map<string, Set<string>>();
+    results.forEach((result, i) => {
+      if (result.kind !== 'settled') return;
+      const { queue, status, dueAt, handlerRef } = result.task;
+      const handlers = work.get(queue) ?? new Set();
+      work.set(queue, handlers);
+      this.notifyEnded(result.task);
+      if (status !== 'PENDING') return;
+      this.#due.forget(queue);
+      // What was due at once could be claimed in the same commit.
+      if (dueAt! > settlements[i]!.now && dueAt! < never) handlers.add(handlerRef);
+    });
+    for (const [queue, handlers] of work) this.notifyWork(queue, handlers);
     return results;
+  }
+
+  #settleNow(step: Step, settlement: Settlement): SettleResult {
+    const { suspension, steps, now } = settlement;
+    const result = suspension || steps ? settleInFlow(step, settlement) : settle(step, settlement);
+    if (result.kind !== 'settled') return result;
+    const { queue, dueAt, groupKey } = result.task;
+    // A free slot of `max_in_flight`, the next task of a group, or the task itself.
+    const isWork = this.#limited.has(queue) || groupKey !== null || (dueAt ?? never) <= now;
+    if (isWork) step.woken.queues.add(queue);
+    return result;
   }
 
   async extendLease(
@@ -515,6 +525,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   async #transact<Result>(run: (step: Step) => Result): Promise<Result> {
     const bug: { thrown?: unknown } = {};
     let last: Step | undefined;
+    const woken = new Set<string>();
     try {
       const done = await this.database.transact((target) => {
         try {
@@ -523,6 +534,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
           if (step.ended.size > 0) finishFlows(step);
           step.finish();
           last = step;
+          for (const queue of step.woken.queues) this.#wakeNow(queue, woken);
           return result;
         } catch (error) {
           bug.thrown = error;
@@ -530,14 +542,26 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
         }
       });
       if (last && last.events.length > 0) this.notifyEvents();
-      for (const queue of last?.woken.queues ?? []) this.#workChanged(queue);
       for (const id of last?.woken.dead ?? []) this.notifyEnded({ id, status: 'DEAD' });
       return done;
     } catch (error) {
       // A failed commit may be on disk nevertheless.
       this.#due.forgetAll();
       throw error === bug.thrown ? unavailableIfRefused(error) : unavailable(error);
+    } finally {
+      this.#due.endInsert(woken);
     }
+  }
+
+  /**
+   * A job of the writer made work of a queue. Listeners are notified before the commit, as for
+   * inserts: the claim that they make shares it. `woken`: the queues for which that was done.
+   */
+  #wakeNow(queue: string, woken: Set<string>): void {
+    if (!woken.has(queue)) this.#due.beginInsert([queue]);
+    woken.add(queue);
+    this.database.core.writer.expectJobs();
+    queueMicrotask(() => this.notifyWork(queue));
   }
 
   /** A change of the queue itself. */

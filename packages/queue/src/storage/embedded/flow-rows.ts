@@ -12,17 +12,19 @@ import { after, idKey, idLength, kinds } from './keys.js';
 /** Part of the key: never change the number of a kind. */
 const numbers = new Map(flowRowKinds.map((kind, index) => [kind, index + 1]));
 
-export function readFlowRows(rows: RowReader, { kind, ids, keys }: FlowRowQuery): FlowRow[] {
-  return ids.flatMap((id) => {
-    if (keys) return keys.flatMap((key) => readRow(rows, { id, kind, key }) ?? []);
-    const start = prefixOf(id, kind);
-    return Array.from(rows.range({ start, end: after(start) }), ({ key, value }) => ({
-      id,
-      kind,
-      key: key.toString('utf8', start.length),
-      value: value.toString(),
-    }));
-  });
+export function readFlowRows(rows: RowReader, { kinds: wanted, ids, keys }: FlowRowQuery) {
+  return ids.flatMap((id) =>
+    wanted.flatMap((kind): FlowRow[] => {
+      if (keys) return keys.flatMap((key) => readRow(rows, { id, kind, key }) ?? []);
+      const start = prefixOf(id, kind);
+      return Array.from(rows.range({ start, end: after(start) }), ({ key, value }) => ({
+        id,
+        kind,
+        key: key.toString('utf8', start.length),
+        value: value.toString(),
+      }));
+    }),
+  );
 }
 
 function readRow(rows: RowReader, row: FlowRowKey): FlowRow | undefined {
@@ -48,7 +50,7 @@ export function removeFlowRows(rows: RowWriter, id: string, { flowId }: TaskFlow
 
 /** All rows of a task, for a transfer. */
 export function allFlowRows(rows: RowReader, id: string, { flowId }: TaskFlow): FlowRow[] {
-  const own = flowRowKinds.flatMap((kind) => readFlowRows(rows, { kind, ids: [id] }));
+  const own = readFlowRows(rows, { kinds: flowRowKinds, ids: [id] });
   const member = flowId && readRow(rows, { id: flowId, kind: 'member', key: id });
   return member ? [...own, member] : own;
 }

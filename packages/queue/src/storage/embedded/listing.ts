@@ -129,7 +129,7 @@ function tasksIn(rows: RowReader, queue: number, ids: Iterable<string>): Task[] 
 
 /** The tasks of a flow in a queue. */
 function membersOf(rows: RowReader, queue: number, flowId: string): Task[] {
-  const members = readFlowRows(rows, { kind: 'member', ids: [flowId] });
+  const members = readFlowRows(rows, { kinds: ['member'], ids: [flowId] });
   return tasksIn(
     rows,
     queue,

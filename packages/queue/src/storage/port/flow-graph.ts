@@ -175,10 +175,11 @@ export { Links };
 /** Notifies the tasks that wait for these of their ends. */
 export function* tasksEnded(ended: ReadonlyMap<string, EndStatus>, now: number): FlowProgram<void> {
   const ids = [...ended.keys()];
-  const dependents = yield* perform({ op: 'rows', kind: 'dependent', ids });
-  const waiters = yield* perform({ op: 'rows', kind: 'waiter', ids });
-  if (dependents.length + waiters.length === 0) return;
-  const waiting = [...new Set([...dependents, ...waiters].map(({ key }) => key))];
+  const rows = yield* perform({ op: 'rows', kinds: ['dependent', 'waiter'], ids });
+  if (rows.length === 0) return;
+  const dependents = rows.filter(({ kind }) => kind === 'dependent');
+  const waiters = rows.filter(({ kind }) => kind === 'waiter');
+  const waiting = [...new Set(rows.map(({ key }) => key))];
   const tasks = yield* perform({ op: 'tasks', ids: waiting });
   const changes = new Map<string, FlowChange>();
   const flowOf = (id: string) => changes.get(id)?.flow ?? (tasks.get(id) as Task).flow ?? {};
@@ -247,7 +248,7 @@ export function* tasksRedriven({
   let next = withDependents ? inFlow : [];
   let count = 0;
   while (next.length > 0) {
-    const rows = yield* perform({ op: 'rows', kind: 'dependent', ids: next });
+    const rows = yield* perform({ op: 'rows', kinds: ['dependent'], ids: next });
     const keys = [...new Set(rows.map(({ key }) => key))].filter((key) => !revived.has(key));
     const tasks = yield* perform({ op: 'tasks', ids: keys });
     next = keys.filter((key) => {
@@ -297,7 +298,7 @@ function* dropSteps(
   for (const id of ids) {
     const { flow } = tasks.get(id) as Task;
     if (!flow?.steps) continue;
-    const rows = yield* perform({ op: 'rows', kind: 'step', ids: [id] });
+    const rows = yield* perform({ op: 'rows', kinds: ['step'], ids: [id] });
     const first = rows.find(({ key }) => key === fromStep);
     if (fromStep !== null && !first) continue;
     const from = first ? numberOf(first) : 0;

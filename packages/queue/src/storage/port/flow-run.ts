@@ -108,7 +108,9 @@ function* linkAwaited(
   awaited.forEach((key, index) => {
     links.put({ id, kind: 'awaited', key, value: String(index) });
   });
-  const rows = before.hasAwaited ? yield* perform({ op: 'rows', kind: 'awaited', ids: [id] }) : [];
+  const rows = before.hasAwaited
+    ? yield* perform({ op: 'rows', kinds: ['awaited'], ids: [id] })
+    : [];
   yield* links.write(rows.filter(({ key }) => !awaited.includes(key)));
 }
 
@@ -123,7 +125,7 @@ export function* sendSignal(
 ): FlowProgram<SignalResult> {
   const task = (yield* perform({ op: 'tasks', ids: [id] })).get(id);
   if (!task || !isTask(task)) return { kind: 'not_found' };
-  const [known] = yield* perform({ op: 'rows', kind: 'signal', ids: [id], keys: [sent.id] });
+  const [known] = yield* perform({ op: 'rows', kinds: ['signal'], ids: [id], keys: [sent.id] });
   if (known) return { kind: 'repeated', signal: signalOf(known) };
   if (isEnded(task.status)) return { kind: 'ended' };
   const flow = task.flow ?? {};
@@ -154,7 +156,7 @@ export function* recordAll(requests: readonly StepRecords[]): FlowProgram<StepRe
   const ids = [...new Set(requests.map(({ id }) => id))];
   const tasks = yield* perform({ op: 'tasks', ids });
   const keys = [...new Set(requests.flatMap(({ steps }) => steps.map(({ name }) => name)))];
-  const rows = yield* perform({ op: 'rows', kind: 'step', ids, keys });
+  const rows = yield* perform({ op: 'rows', kinds: ['step'], ids, keys });
   const known = new Map(
     rows.map(({ id, key, value }) => [id + key, JSON.parse(value) as StoredStep]),
   );
@@ -228,7 +230,12 @@ function newRows(
 /** The rows of unread signals, as they are once they are read. */
 function* consume(id: string, keys: readonly string[]): FlowProgram<FlowRow[]> {
   if (keys.length === 0) return [];
-  const rows = yield* perform({ op: 'rows', kind: 'signal', ids: [id], keys: [...new Set(keys)] });
+  const rows = yield* perform({
+    op: 'rows',
+    kinds: ['signal'],
+    ids: [id],
+    keys: [...new Set(keys)],
+  });
   return rows.flatMap((row) => {
     const { payload: _payload, ...signal } = signalOf(row);
     if (signal.isConsumed) return [];

@@ -1,7 +1,7 @@
 import type { StoredSignal, StoredStep, WokenBy } from '../../core/flow.js';
 import type { Task, TaskStatus } from '../../core/task.js';
 import { signalOf } from './flow-run.js';
-import type { FlowStore, TaskWithResult } from './flow-store.js';
+import type { FlowRowKind, FlowStore, TaskWithResult } from './flow-store.js';
 
 /** What a handler needs to continue a task. */
 export interface TaskRun {
@@ -36,39 +36,25 @@ export async function readRuns(
   tasks: readonly Pick<Task, 'id' | 'flow'>[],
 ): Promise<Map<string, TaskRun>> {
   const inFlow = tasks.filter(({ flow }) => flow);
-  const idsWith = (has: (flow: NonNullable<Task['flow']>) => unknown) =>
-    inFlow.filter(({ flow }) => has(flow!)).map(({ id }) => id);
-  const [steps, signals, awaited] = await Promise.all([
-    rowsOf(
-      store,
-      'step',
-      idsWith(({ steps }) => steps?.count),
-    ),
-    rowsOf(
-      store,
-      'signal',
-      idsWith(({ signals }) => signals && Object.keys(signals.unread).length > 0),
-    ),
-    rowsOf(
-      store,
-      'awaited',
-      idsWith(({ hasAwaited }) => hasAwaited),
-    ),
-  ]);
-  const wanted = new Set(awaited.map(({ key }) => key));
+  const ids = inFlow
+    .filter(({ flow }) => flow!.steps?.count || flow!.signals || flow!.hasAwaited)
+    .map(({ id }) => id);
+  const kinds = ['step', 'signal', 'awaited'] as const;
+  const rows = ids.length > 0 ? await store.readFlowRows({ kinds, ids }) : [];
+  const wanted = new Set<string>();
+  for (const { kind, key } of rows) if (kind === 'awaited') wanted.add(key);
   for (const { flow } of inFlow) for (const { id } of flow!.dependsOn ?? []) wanted.add(id);
   const found = wanted.size > 0 ? await store.readTasks([...wanted]) : [];
   const known = new Map(found.map((task) => [task.id, task]));
   return new Map(
     inFlow.map(({ id, flow }): [string, TaskRun] => {
-      const own = <Row extends { id: string }>(rows: readonly Row[]) =>
-        rows.filter((row) => row.id === id);
-      const waitedFor = own(awaited).toSorted((a, b) => Number(a.value) - Number(b.value));
+      const own = (kind: FlowRowKind) => rows.filter((row) => row.id === id && row.kind === kind);
+      const waitedFor = own('awaited').toSorted((a, b) => Number(a.value) - Number(b.value));
       const dependencies = (flow!.dependsOn ?? []).map((each) => endedTask(each, known));
       const children = waitedFor.map(({ key }) => endedTask({ id: key }, known));
       const run = {
-        steps: own(steps).map(({ value }) => JSON.parse(value) as StoredStep),
-        signals: own(signals).map(signalOf),
+        steps: own('step').map(({ value }) => JSON.parse(value) as StoredStep),
+        signals: own('signal').map(signalOf),
         dependencies: limited(dependencies),
         children: limited(children, Infinity),
         wokenBy: flow!.wokenBy,
@@ -80,14 +66,6 @@ export async function readRuns(
       return [id, run];
     }),
   );
-}
-
-async function rowsOf(
-  store: FlowStore,
-  kind: 'step' | 'signal' | 'awaited',
-  ids: readonly string[],
-) {
-  return ids.length > 0 ? store.readFlowRows({ kind, ids }) : [];
 }
 
 function endedTask(

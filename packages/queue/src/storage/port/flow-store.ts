@@ -45,7 +45,7 @@ export interface FlowRow extends FlowRowKey {
 }
 
 export interface FlowRowQuery {
-  kind: FlowRowKind;
+  kinds: readonly FlowRowKind[];
   ids: readonly string[];
   /** Only rows with these keys. */
   keys?: readonly string[] | undefined;

@@ -29,6 +29,12 @@ export interface Transaction extends Queryable {
    * The last statement: COMMIT is sent right behind it.
    */
   queryLast<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+  /** The commit and statements before it do not wait for this one, but fail with it. */
+  queryLater<Row>(
+    statement: Statement,
+    values: readonly unknown[],
+    use?: (rows: Row[]) => void,
+  ): void;
 }
 
 export const serverSessions = 'millrace-queue';
@@ -96,11 +102,14 @@ export class Connections {
       const transaction = new OpenTransaction(client);
       try {
         const result = await work(transaction);
-        await begun;
-        if (!transaction.isOver) await rowsOf(client, commit, []);
+        // After a failed statement this is a rollback.
+        const committed = transaction.isOver ? undefined : rowsOf(client, commit, []);
+        await Promise.all([begun, ...transaction.awaited, committed]);
         return result;
       } catch (error) {
         if (!isAway(error)) await rollBack(client);
+        // What failed first says why; the statements behind it only failed with it.
+        await Promise.all(transaction.awaited);
         throw error;
       }
     });
@@ -193,11 +202,22 @@ export class Connections {
 
 class OpenTransaction implements Transaction {
   isOver = false;
+  readonly awaited: Promise<unknown>[] = [];
 
   constructor(private readonly client: ClientBase) {}
 
   query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     return rowsOf<Row>(this.client, statement, values);
+  }
+
+  queryLater<Row>(
+    statement: Statement,
+    values: readonly unknown[],
+    use?: (rows: Row[]) => void,
+  ): void {
+    const later = this.query<Row>(statement, values).then(use);
+    later.catch(() => undefined);
+    this.awaited.push(later);
   }
 
   async queryLast<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {

@@ -17,6 +17,7 @@ class Scene {
   );
   readonly #transaction: Transaction = {
     query: () => Promise.resolve([]),
+    queryLater: () => undefined,
     queryLast: <Row>(_: unknown, values: readonly unknown[] = []) =>
       Promise.resolve([this.#fold(values[1] as number)] as Row[]),
   };

@@ -76,11 +76,11 @@ export const moveFlows = statement(
   SELECT DISTINCT q.name FROM moved m JOIN millrace.queues q ON q.no = m.queue_no`,
 );
 
-/** $1 kind, $2 ids, $3 keys (null: any). */
+/** $1 kinds, $2 ids, $3 keys (null: any). */
 export const readFlowRows = statement(
   'read_flow_rows',
-  `SELECT id, key, value FROM millrace.flow_rows
-  WHERE id = ANY($2::text[]) AND kind = $1 AND ($3::text[] IS NULL OR key = ANY($3))
+  `SELECT id, kind, key, value FROM millrace.flow_rows
+  WHERE id = ANY($2::text[]) AND kind = ANY($1::smallint[]) AND ($3::text[] IS NULL OR key = ANY($3))
   ORDER BY id, key`,
 );
 

@@ -45,7 +45,7 @@ export function flowIo({ transaction: db, counters, now, effects }: FlowIoOption
       const results = await insertInTransaction(db, counters, inserts);
       const stored = tasks.filter((_, i) => results[i]!.kind === 'stored');
       const flows = new Map(stored.flatMap(({ id, flow }) => (flow ? [[id, flow]] : [])));
-      await setFlows(
+      setFlows(
         db,
         [...flows].map(([id, flow]) => ({ id, flow })),
       );
@@ -60,6 +60,7 @@ export function flowIo({ transaction: db, counters, now, effects }: FlowIoOption
     settle: ({ settlement }) => settleOne(db, settlement),
     change: ({ changes }) => changeTasks(db, changes, now, effects),
     rows: (query) => readRows(db, query),
+    // Nothing waits for what is written.
     write: ({ puts, removals }) => writeRows(db, puts, removals),
   };
 }
@@ -81,16 +82,19 @@ async function lockTasks(
   return found;
 }
 
-async function settleOne(db: Queryable, settlement: Settlement): Promise<SettleResult> {
+async function settleOne(db: Transaction, settlement: Settlement): Promise<SettleResult> {
   const { id, token, verdict } = settlement;
-  const isSettled = (await settleIds(db, [settlement])).isSettled(id);
-  if (isSettled && verdict.kind === 'suspended') await setFlows(db, [{ id, flow: verdict.flow }]);
-  const [row] = await db.query<FoundColumns>(findTasks, [[id]]);
-  return isSettled ? { kind: 'settled', task: toTask(row!) } : missedResult(row, token);
+  const settling = settleIds(db, [settlement]);
+  // A program that says what the task waits for has locked it and seen its lease.
+  if (verdict.kind === 'suspended' && verdict.flow.waits)
+    setFlows(db, [{ id, flow: verdict.flow }]);
+  const finding = db.query<FoundColumns>(findTasks, [[id]]);
+  const [{ isSettled }, [row]] = await Promise.all([settling, finding]);
+  return isSettled(id) ? { kind: 'settled', task: toTask(row!) } : missedResult(row, token);
 }
 
 async function changeTasks(
-  db: Queryable,
+  db: Transaction,
   changes: readonly FlowChange[],
   now: number,
   effects: FlowEffects | undefined,
@@ -105,29 +109,27 @@ async function changeTasks(
   }
   const dead = changes.filter((change) => change.dead);
   if (dead.length > 0) {
-    await setFlows(db, dead);
+    setFlows(db, dead);
     const errors = dead.map((change) => JSON.stringify(change.dead));
-    await db.query(killBlocked, [dead.map(({ id }) => id), errors, now]);
+    db.queryLater(killBlocked, [dead.map(({ id }) => id), errors, now]);
     for (const { id } of dead) effects?.dead.add(id);
   }
   const moved = changes.filter(({ dueAt }) => dueAt !== undefined);
   if (moved.length > 0) {
     const dueAt = bigintArray(moved.map((change) => wholeMs(change.dueAt!)));
     const values = [...flowValues(moved), dueAt, now];
-    const rows = await db.query<{ name: string }>(sql.moveFlows, values);
-    for (const { name } of rows) effects?.queues.add(name);
+    db.queryLater<{ name: string }>(sql.moveFlows, values, (rows) => {
+      for (const { name } of rows) effects?.queues.add(name);
+    });
   }
-  await setFlows(
+  setFlows(
     db,
     changes.filter((change) => change.dueAt === undefined && !change.dead),
   );
 }
 
-async function setFlows(
-  db: Queryable,
-  changes: readonly Pick<FlowChange, 'id' | 'flow'>[],
-): Promise<void> {
-  if (changes.length > 0) await db.query(sql.setFlows, flowValues(changes));
+function setFlows(db: Transaction, changes: readonly Pick<FlowChange, 'id' | 'flow'>[]): void {
+  if (changes.length > 0) db.queryLater(sql.setFlows, flowValues(changes));
 }
 
 function flowValues(changes: readonly { id: string; flow: TaskFlow }[]): unknown[] {
@@ -141,24 +143,25 @@ function flowValues(changes: readonly { id: string; flow: TaskFlow }[]): unknown
 }
 
 export async function readRows(db: Queryable, query: FlowRowQuery): Promise<FlowRow[]> {
-  const { kind, ids, keys } = query;
-  const values = [flowRowKinds.indexOf(kind) + 1, ids, keys?.map(withoutZeros) ?? null];
-  const rows = await db.query<{ id: string; key: string; value: string }>(sql.readFlowRows, values);
-  return rows.map((row) => ({ ...row, kind }));
+  const kinds = query.kinds.map((kind) => flowRowKinds.indexOf(kind) + 1);
+  const values = [kinds, query.ids, query.keys?.map(withoutZeros) ?? null];
+  type Columns = Omit<FlowRow, 'kind'> & { kind: number };
+  const rows = await db.query<Columns>(sql.readFlowRows, values);
+  return rows.map((row) => ({ ...row, kind: flowRowKinds[row.kind - 1]! }));
 }
 
-async function writeRows(
-  db: Queryable,
+function writeRows(
+  db: Transaction,
   puts: readonly FlowRow[],
   removals: readonly FlowRowKey[],
-): Promise<void> {
-  if (removals.length > 0) await db.query(sql.removeFlowRows, keyValues(removals));
+): void {
+  if (removals.length > 0) db.queryLater(sql.removeFlowRows, keyValues(removals));
   if (puts.length === 0) return;
   // The last of several with one key wins.
   const last = new Map(puts.map((row) => [`${row.id} ${row.kind} ${row.key}`, row]));
   const rows = [...last.values()];
   const values = textArray(rows.map(({ value }) => value));
-  await db.query(sql.putFlowRows, [...keyValues(rows), values]);
+  db.queryLater(sql.putFlowRows, [...keyValues(rows), values]);
 }
 
 function keyValues(rows: readonly FlowRowKey[]): unknown[] {
@@ -181,6 +184,7 @@ export async function notifyWaiters(
 ): Promise<number> {
   let count = 0;
   for (;;) {
+    const deadBefore = options.effects?.dead.size;
     const noted = await connections.transact(async (transaction) => {
       const taken = await transaction.query<{ id: string; outcome: number; runs_again: boolean }>(
         options.takeEnds,
@@ -194,7 +198,8 @@ export async function notifyWaiters(
       return taken.length;
     });
     count += noted;
-    if (noted === 0) return count;
+    // Tasks that die are ends of their own.
+    if (noted < maxEnds && options.effects?.dead.size === deadBefore) return count;
   }
 }
 

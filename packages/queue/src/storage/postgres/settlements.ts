@@ -56,12 +56,15 @@ async function settlePart(
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
 ): Promise<SettleResult[]> {
-  const { isSettled, flowEnds } = await settleIds(db, settlements);
+  const { isSettled, inFlow, flowEnds } = await settleIds(db, settlements);
   claimed.flowEnds += flowEnds;
   const results: (SettleResult | undefined)[] = [];
   const unknown: Settlement[] = [];
   for (const settlement of settlements) {
-    const task = isSettled(settlement.id) ? claimed.settled(settlement) : undefined;
+    const { id } = settlement;
+    // Its flow may have changed since the claim: a signal, a step, a child.
+    const isKnown = isSettled(id) && !inFlow.has(id);
+    const task = claimed.settled(settlement, isKnown);
     if (!task) unknown.push(settlement);
     results.push(task && { kind: 'settled', task });
   }
@@ -87,20 +90,22 @@ export function missedResult(row: FoundColumns | undefined, token: string): Sett
 export async function settleIds(
   db: Queryable,
   settlements: readonly Settlement[],
-): Promise<{ isSettled: (id: string) => boolean; flowEnds: number }> {
+): Promise<{ isSettled: (id: string) => boolean; inFlow: Set<string>; flowEnds: number }> {
   // All servers lock rows in the order of ids, so that there is no deadlock.
   const list = settlements.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const [row] = await db.query<SettledColumns>(settle, valuesOf(list));
   const { flow_ends: flowEnds } = row!;
-  if (row!.count === list.length) return { isSettled: () => true, flowEnds };
+  const inFlow = new Set(row!.in_flow?.split(','));
+  if (row!.count === list.length) return { isSettled: () => true, inFlow, flowEnds };
   const settled = new Set(row!.settled?.split(','));
-  return { isSettled: (id) => settled.has(id), flowEnds };
+  return { isSettled: (id) => settled.has(id), inFlow, flowEnds };
 }
 
 interface SettledColumns {
   count: number;
   flow_ends: number;
   settled: string | null;
+  in_flow: string | null;
 }
 
 function valuesOf(list: readonly Settlement[]): unknown[] {
@@ -160,11 +165,11 @@ export class ClaimedTasks {
     this.#tasks.delete(oldest!);
   }
 
-  /** The task after its settlement; undefined if it was not claimed here. */
-  settled(settlement: Settlement): Task | undefined {
+  /** The task after its settlement; undefined if it was not claimed here, or is not known. */
+  settled(settlement: Settlement, isKnown: boolean): Task | undefined {
     const claimed = this.#tasks.get(settlement.token);
     this.#tasks.delete(settlement.token);
-    if (claimed?.id !== settlement.id) return undefined;
+    if (claimed?.id !== settlement.id || !isKnown) return undefined;
     const row = toPlainTask(claimed as TaskRow) as TaskRow;
     settleRow(row, settlement);
     if (row.dueAt !== null) row.dueAt = wholeMs(row.dueAt);
@@ -244,7 +249,7 @@ export const settle = statement(
     FROM input i
     WHERE i.verdict IN (1, 3, 4) AND ${byId('l.id', 'i.id')} AND ${isHeld}
     RETURNING l.id, l.queue_no, l.stage, l.priority, l.group_key, l.due_at, l.created_at,
-      l.attempt, i.verdict, i.error, i.now
+      l.attempt, l.flow, i.verdict, i.error, i.now
   ), gone AS (
     DELETE FROM millrace.live l USING input i
     WHERE i.verdict IN (0, 2) AND ${byId('l.id', 'i.id')} AND ${isHeld}
@@ -277,9 +282,10 @@ export const settle = statement(
       UNION ALL SELECT queue_no, 0, CASE outcome WHEN 4 THEN 1 ELSE 0 END FROM gone
     ) AS settled GROUP BY queue_no
   ), settled AS MATERIALIZED (
-    SELECT id FROM back UNION ALL SELECT id FROM gone
+    SELECT id, flow FROM back UNION ALL SELECT id, flow FROM gone
   )
-  SELECT count(*) AS count, (SELECT count(*) FROM flow_noted) AS flow_ends,
+  SELECT count(*) AS count, string_agg(id, ',') FILTER (WHERE flow IS NOT NULL) AS in_flow,
+    (SELECT count(*) FROM flow_noted) AS flow_ends,
     CASE WHEN count(*) < cardinality($1::text[]) THEN string_agg(id, ',') END AS settled
   FROM settled`,
 );

@@ -122,7 +122,7 @@ export class TaskLists {
 
   /** The tasks of a flow in a queue. */
   async #membersOf(queue: string, flowId: string): Promise<Task[]> {
-    const rows = await readRows(this.connections, { kind: 'member', ids: [flowId] });
+    const rows = await readRows(this.connections, { kinds: ['member'], ids: [flowId] });
     const tasks = await this.#tasks(rows.map(({ key }) => key));
     return tasks.filter((task) => task.queue === queue);
   }

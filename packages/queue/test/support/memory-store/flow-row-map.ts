@@ -6,9 +6,9 @@ import { compareText } from './claim-order.js';
 export class FlowRowMap {
   readonly #rows = new Map<string, FlowRow>();
 
-  read({ kind, ids, keys }: FlowRowQuery): FlowRow[] {
+  read({ kinds, ids, keys }: FlowRowQuery): FlowRow[] {
     return [...this.#rows.values()]
-      .filter((row) => row.kind === kind && ids.includes(row.id))
+      .filter((row) => kinds.includes(row.kind) && ids.includes(row.id))
       .filter(({ key }) => !keys || keys.includes(key))
       .toSorted((a, b) => compareText(a.id, b.id) || compareText(a.key, b.key));
   }
