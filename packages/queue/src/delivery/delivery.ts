@@ -284,6 +284,16 @@ export class Delivery {
     return this.#coordinator.queue(queue).waiting.countOf(principal);
   }
 
+  /** The queue of a task that a worker of this server holds, if it need not be read. */
+  queueOfLease(id: string, token: string): Queue | undefined {
+    return this.#pulledLeases.find(id, token)?.state.activeQueue;
+  }
+
+  /** The queue as the last claim found it, if it need not be read again. */
+  knownQueue(name: string): Queue | undefined {
+    return this.#coordinator.queues.get(name)?.activeQueue;
+  }
+
   /** Calls the listener with the token of each lease of a worker that ends on this server. */
   onPulledLeaseEnded(listener: (token: string) => void): () => void {
     return this.#pulledLeases.onEnded(listener);

@@ -8,6 +8,7 @@ import { timeOrNull, timeText, toRun, toSignal, toStep } from './base/bodies.js'
 import {
   type Principal,
   type QueueContext,
+  hasGrant,
   requireGrant,
   requireQueue,
   requireTask,
@@ -24,8 +25,12 @@ export async function recordSteps(
   { id: given, body }: { id: string; body: unknown },
 ): Promise<QueueSchema<'StepRecords'>> {
   const { store, clock, checks, delivery } = context;
+  const id = given.toUpperCase();
+  const token = (body as { lease_token?: unknown } | null | undefined)?.lease_token;
+  const held = typeof token === 'string' ? delivery.queueOfLease(id, token) : undefined;
   // Workers and push handlers record steps: any grant will do.
-  const { task, queue } = await requireTask(context, caller, given);
+  const isKnown = held && hasGrant(caller, held.name);
+  const queue = isKnown ? held : (await requireTask(context, caller, given)).queue;
   const request = checks.steps.read(body);
   const faults: FieldError[] = [];
   const listed = request.steps ?? [request as QueueSchema<'StepInput'>];
@@ -33,7 +38,6 @@ export async function recordSteps(
     readStep(step, request.steps ? `/steps/${index}` : '', faults),
   );
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
-  const { id } = task;
   const maxSteps = maxStepsOf(queue);
   const now = clock.now();
   const records = { id, token: request.lease_token, now, steps, maxSteps };
@@ -41,8 +45,10 @@ export async function recordSteps(
   switch (result.kind) {
     case 'not_found':
       throw taskNotFound(given);
-    case 'lease_lost':
+    case 'lease_lost': {
+      const { task } = await requireTask(context, caller, given);
       throw leaseLost(id, task.deadReason === 'CANCELLED' ? 'cancelled' : 'lease_lost');
+    }
     case 'too_many':
       throw stepsRefused(id, 'too_many_steps', queue);
     case 'too_large':

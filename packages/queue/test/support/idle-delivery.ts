@@ -57,6 +57,8 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
     breakersOf: () => Promise.resolve({ phase: 'closed', handlers: [] }),
     hasNoWorker: () => Promise.resolve(false),
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
+    knownQueue: () => undefined,
+    queueOfLease: () => undefined,
     claim: () => Promise.resolve([]),
     handBack: () => Promise.resolve(),
     abandon: () => Promise.resolve(),

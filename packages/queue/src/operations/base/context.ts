@@ -49,6 +49,8 @@ export type DeliveryControl = Pick<
   | 'queueChanged'
   | 'queueDeleted'
   | 'waitingFor'
+  | 'knownQueue'
+  | 'queueOfLease'
   | 'claim'
   | 'waitingClaims'
   | 'handBack'
