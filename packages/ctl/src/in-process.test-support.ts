@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
-import type { CtlCommand } from './base/command.js';
+import { CtlCommand } from './base/command.js';
+import { Groups } from './base/groups.js';
+import { openTerminal } from './base/terminal.js';
 import type { Lifecycle } from './base/lifecycle.js';
 import { registry } from './registry.js';
 import { run } from './run.js';
@@ -48,21 +50,17 @@ export async function describedCommands(): Promise<CommandShape[]> {
 
 /** Every command as the parser has it. */
 export async function parsedCommands(): Promise<CtlCommand[]> {
-  const groups: CtlCommand[] = [];
-  const entries = registry.map((entry) => ({
-    ...entry,
-    load: async () => {
-      const loaded = await entry.load();
-      return {
-        build: async (...given: Parameters<typeof loaded.build>) => {
-          groups.push(given[0]);
-          await loaded.build(...given);
-        },
-      };
-    },
-  }));
   const outside = { stdout: { write: () => true }, stderr: { write: () => true }, env: {} };
-  await run(['--help', '--json'], outside, lifecycle, entries);
+  const tools = {
+    terminal: openTerminal([], outside),
+    lifecycle,
+    words: [],
+    args: [],
+    present: async (_flags: object, show: () => Promise<void>) => show(),
+    exitWith: () => undefined,
+  };
+  const groups = new Groups(new CtlCommand('ctl'), registry, tools);
+  await groups.fillAll();
   const all = (command: CtlCommand): CtlCommand[] => [command, ...command.subcommands.flatMap(all)];
-  return groups.flatMap(all);
+  return groups.root.subcommands.flatMap(all);
 }

@@ -1,8 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import type { CtlCommand } from './base/command.js';
 import type { Lifecycle } from './base/lifecycle.js';
-import type { GroupEntry } from './base/groups.js';
+import type { GroupEntry, TopCommand } from './base/groups.js';
 import { registry } from './registry.js';
 import { run } from './run.js';
 import type { CommandShape } from './base/shape.js';
@@ -14,26 +13,37 @@ const lifecycle: Lifecycle = {
   handOver: (work) => work(),
 };
 
+const top: TopCommand = {
+  description: 'Millwork.',
+  examples: [['ctl mill grind', 'grind']],
+  commands: {
+    grind: { summary: '', description: 'Grinds.', examples: [], run: async () => () => undefined },
+    boom: {
+      summary: '',
+      description: 'Breaks.',
+      arguments: [['<how>', 'how']],
+      examples: [],
+      run: async () => boom,
+    },
+  },
+};
+
+function boom(how: string): never {
+  if (how === 'usage') throw new UsageError('the wheel\n  needs water');
+  if (how === 'refusal') throw new Refusal('WHEEL_STUCK', 'the wheel is stuck');
+  if (how === 'file') throw Object.assign(new Error('open'), { code: 'ENOENT', path: 'a.json' });
+  if (how === 'system') throw Object.assign(new Error('no way in'), { code: 'EACCES' });
+  throw new TypeError('wheel is undefined');
+}
+
 /** A group with subcommands, as `queue` or `db` will be. */
 const group: GroupEntry = {
   name: 'mill',
   summary: 'Millwork',
   load: async () => ({
-    build(mill: CtlCommand) {
-      mill.description('Millwork.').example('ctl mill grind', 'grind');
-      mill
-        .command('grind')
-        .description('Grinds.')
-        .action(() => undefined);
-      const boom = mill.command('boom').description('Breaks.').argument('<how>', 'how');
-      boom.action((how: string) => {
-        if (how === 'usage') throw new UsageError('the wheel\n  needs water');
-        if (how === 'refusal') throw new Refusal('WHEEL_STUCK', 'the wheel is stuck');
-        if (how === 'file')
-          throw Object.assign(new Error('open'), { code: 'ENOENT', path: 'a.json' });
-        if (how === 'system') throw Object.assign(new Error('no way in'), { code: 'EACCES' });
-        throw new TypeError('wheel is undefined');
-      });
+    top: {
+      mill: top,
+      wheel: top,
     },
   }),
 };

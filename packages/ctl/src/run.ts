@@ -31,7 +31,14 @@ export async function run(
   };
   try {
     const root = rootCommand(terminal, hasFormat);
-    const groups = new Groups(root, registry, { terminal, lifecycle, exitWith, words, present });
+    const groups = new Groups(root, registry, {
+      terminal,
+      lifecycle,
+      exitWith,
+      words,
+      args,
+      present,
+    });
     const [name] = words;
     if (name !== undefined) await groups.fill(name);
     else if (terminal.json) await groups.fillAll();

@@ -3,8 +3,7 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { lineOf } from '../src/usage/statusline.js';
-import type { Figures } from '../src/usage/statusline-file.js';
+import { lineOf, type Figures } from '../src/usage/statusline-file.js';
 
 const now = Date.parse('2026-01-15T10:00:00Z');
 const figures: Figures = {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectSchema } from './support/client.js';
+import { afterEvents } from './support/event-source.js';
 import { FakeClis } from './support/fake-clis.js';
 import {
   gitIn,
@@ -43,10 +44,9 @@ async function create(body: object): Promise<Plan> {
 const read = (id: string): Promise<Plan> => daemon.api.ok('GET', `/api/v1/plans/${id}`);
 
 async function until(id: string, of: (plan: Plan) => unknown, wanted: unknown): Promise<Plan> {
-  const poll = { timeout: 120_000, interval: 50 };
   let plan = await read(id);
   try {
-    await expect.poll(async () => of((plan = await read(id))), poll).toEqual(wanted);
+    await afterEvents(daemon.api, async () => expect(of((plan = await read(id)))).toEqual(wanted));
   } catch (error) {
     console.error(JSON.stringify(plan, null, 1));
     throw error;

@@ -135,7 +135,7 @@ test.each(names)(
   },
 );
 
-test('skeleton: ends in a message with a retry while the server is frozen', async () => {
+test('frozen server: a message with a retry in place of the skeleton, actions disabled', async () => {
   servers.signal('queue', 'SIGSTOP');
   const watched = await openPage('/queues');
   const { page } = watched;
@@ -143,10 +143,13 @@ test('skeleton: ends in a message with a retry while the server is frozen', asyn
     .getByRole('alert')
     .getByText(/Queue: no answer/)
     .waitFor();
+  const create = page.getByRole('button', { name: 'New queue' });
+  await expect.poll(() => create.isDisabled(), { timeout: 20_000 }).toBe(true);
   await page.getByRole('button', { name: 'Retry' }).click();
   await page.getByRole('alert').waitFor({ state: 'detached' });
   await page.getByRole('alert').waitFor();
   servers.signal('queue', 'SIGCONT');
   await page.getByText('No queues yet.').waitFor();
+  await expect.poll(() => create.isEnabled(), { timeout: 20_000 }).toBe(true);
   await watched.close();
 });

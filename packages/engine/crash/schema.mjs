@@ -11,6 +11,8 @@ const lasting = {
       { fields: ['tags'] },
       { fields: ['email'], unique: true },
       { fields: ['who', 'n'] },
+      { search: ['tags', 'email'] },
+      { vector: 'place', dims: 2 },
     ],
   },
   accounts: { indexes: [{ fields: ['balance'] }] },
@@ -28,7 +30,10 @@ const passing = [
   { fields: ['pad'] },
   { fields: ['tags', 'n'], sparse: true },
   { fields: ['email', 'who'], unique: true },
+  { search: ['email'], language: 'en' },
 ];
+
+const search = { search: ['tags'] };
 
 /** The collections of a round. */
 export function collectionsOf(withPassing) {
@@ -36,6 +41,8 @@ export function collectionsOf(withPassing) {
   return {
     ...lasting,
     docs: { indexes: [...lasting.docs.indexes, ...passing] },
-    bulk: { indexes: [...lasting.bulk.indexes, { fields: ['tags'] }, { fields: ['half', 'n'] }] },
+    bulk: {
+      indexes: [...lasting.bulk.indexes, { fields: ['tags'] }, { fields: ['half', 'n'] }, search],
+    },
   };
 }

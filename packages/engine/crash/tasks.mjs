@@ -66,7 +66,7 @@ async function writeRecords({ db, ledger, random, round }, who) {
 function documentOf(random, who, key, n) {
   const tags = Array.from({ length: random.integer(0, 3) }, () => `t${random.integer(0, 9)}`);
   const pad = 'x'.repeat(random.integer(0, 20) === 0 ? 60_000 : random.integer(0, 400));
-  return { who, n, tags, email: `${key}@x`, pad };
+  return { who, n, tags, email: `${key}@x`, place: [who, n], pad };
 }
 
 function pickWrite(docs, random, { key, rev, data, call }) {

@@ -1,6 +1,15 @@
 import type { CollectionInfo, IndexInfo, Core } from '../src/core/core.js';
 import { chainAfter, decodeCommit, type Change, type RecordImage } from '../src/format/record.js';
 import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../src/format/keys.js';
+import {
+  decodeDirectory,
+  directoryKey,
+  eachPosting,
+  eachTerm,
+  numberKey,
+  PageReader,
+  segmentRange,
+} from '../src/format/search-pages.js';
 import { contentHash } from '../src/format/document-writer.js';
 import { decodeState, stateRow, type TableName } from '../src/storage/file/tables.js';
 import type { SnapshotView } from '../src/storage/views.js';
@@ -32,6 +41,9 @@ class Inspection {
     this.#checkOwners();
     this.#wantRequests();
     for (const table of ['keys', 'index', 'unique', 'expiry'] as const) this.#compare(table);
+    for (const index of core.catalog.indexes()) {
+      if (index.definition.kind === 'search' && index.state === 'ready') this.#checkSearch(index);
+    }
     this.#checkLog();
   }
 
@@ -66,6 +78,10 @@ class Inspection {
       this.problems.push(`${index.name} does not know that ${record.id} is multi or cut`);
     }
     const isReady = index.state === 'ready';
+    if (index.definition.kind === 'search') {
+      if (entries.payload && isReady) this.#wantWords(index, hex(id), entries.payload);
+      return;
+    }
     for (const values of entries.values) {
       const row = prefixed(index.id, Buffer.concat([values, id]));
       if (isReady) this.#want('index', row, entries.payload ? hex(entries.payload) : '');
@@ -76,6 +92,40 @@ class Inspection {
       if (isReady) this.#want('unique', row, hex(id));
       else this.#allow('unique', row);
     }
+  }
+
+  /** What each search index should have: ids, terms and their postings. */
+  readonly #words = new Map<number, Set<string>>();
+
+  #wantWords(index: IndexInfo, id: string, payload: Buffer): void {
+    const wanted = this.#words.get(index.id) ?? new Set<string>();
+    this.#words.set(index.id, wanted);
+    eachTerm(payload, (term, start) => {
+      const posting = payload.subarray(start, start + payload[start - 1]!);
+      wanted.add(`${id} ${term} ${hex(posting)}`);
+    });
+  }
+
+  #checkSearch({ id: index, name }: IndexInfo): void {
+    const get = (key: Buffer) => this.view.get('index', prefixed(index, key));
+    const { segments } = decodeDirectory(get(directoryKey));
+    const found: string[] = [];
+    for (const { id } of segments) {
+      const { start, end } = segmentRange(id);
+      const range = { start: prefixed(index, start), end: prefixed(index, end) };
+      for (const { value } of this.view.rows('index', range)) {
+        const page = new PageReader().open(value, value.length);
+        while (page.next()) {
+          eachPosting(page, (number, from, to) => {
+            const owner = get(numberKey(number));
+            if (owner) found.push(`${hex(owner)} ${page.name} ${hex(value.subarray(from, to))}`);
+          });
+        }
+      }
+    }
+    const wanted = [...(this.#words.get(index) ?? [])];
+    if (wanted.sort().join('\n') === found.sort().join('\n')) return;
+    this.problems.push(`${name} has ${found.length} postings, its records ${wanted.length} others`);
   }
 
   #wantRequests(): void {
@@ -113,17 +163,22 @@ class Inspection {
       const want = wanted.get(name);
       wanted.delete(name);
       if (want === undefined) {
-        if (this.#ofFailedIndex(table, key) || this.#allowed.get(table)?.has(name)) continue;
+        if (this.#isCheckedElsewhere(table, key) || this.#allowed.get(table)?.has(name)) continue;
         this.problems.push(`${table} has the row ${name}, which no record asks for`);
       } else if (want !== hex(value)) this.problems.push(`${table} row ${name} has another value`);
     }
     for (const name of wanted.keys()) this.problems.push(`${table} lacks the row ${name}`);
   }
 
-  #ofFailedIndex(table: TableName, key: Buffer): boolean {
+  /** Rows of search indexes, and of failed ones. */
+  #isCheckedElsewhere(table: TableName, key: Buffer): boolean {
     if (table !== 'index' && table !== 'unique') return false;
     const id = key.readUInt32BE(0);
-    return this.core.catalog.indexes().some((each) => each.id === id && each.state === 'failed');
+    return this.core.catalog
+      .indexes()
+      .some(
+        (each) => each.id === id && (each.state === 'failed' || each.definition.kind === 'search'),
+      );
   }
 
   /** Rows of records must belong to a collection that the catalog knows. */

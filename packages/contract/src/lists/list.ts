@@ -82,6 +82,8 @@ export interface OptionDetails {
   /** May be given several times. */
   readonly repeats?: boolean;
   readonly required?: boolean;
+  /** Help does not show it. */
+  readonly isHidden?: boolean;
   /** The query parameter that it sets. */
   readonly query?: string;
   /** A time, or how long ago: 2h. */

@@ -42,11 +42,9 @@ export async function restartAgent(words: string, flags: DaemonFlags, tools: Too
 export async function serveAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const { api, session } = await found(words, flags, tools);
   const server = await api.call('serveSession', { path: { id: session.id } });
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify(server, null, 2)}\n`
-      : `${printable(session.name)} is served at ${server.url} by \`${printable(server.command)}\`.\n`,
+  tools.terminal.show(
+    server,
+    `${printable(session.name)} is served at ${server.url} by \`${printable(server.command)}\`.\n`,
   );
 }
 
@@ -111,6 +109,6 @@ function nameOf({ name }: Session): string {
   return printable(name);
 }
 
-function show({ terminal: { out, json } }: Tools, answer: object, text: string): void {
-  out.write(json ? `${JSON.stringify(answer, null, 2)}\n` : text);
+function show({ terminal }: Tools, answer: object, text: string): void {
+  terminal.show(answer, text);
 }

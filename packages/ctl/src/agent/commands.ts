@@ -1,22 +1,6 @@
 import type { CodeCommand, Commands } from '../base/declared.js';
-import type { Tools } from '../base/tools.js';
-import type { DaemonFlags } from '../daemon/api.js';
 import { withQueue } from '../queue/api.js';
-import type { FleetFlags } from './fleet.js';
 import { planCommands } from './plan-commands.js';
-import type { LogsFlags } from './logs.js';
-import type { AnswerFlags, QuestionsFlags } from './questions.js';
-import type { SpawnFlags } from './spawning.js';
-import type { SubmitWorkFlags } from './submitting.js';
-import type { ListFlags } from './views.js';
-import type {
-  CommitFlags,
-  DiffFlags,
-  MergeFlags,
-  OpenPrFlags,
-  PushFlags,
-  RebaseFlags,
-} from './workbench.js';
 
 const statuses = [
   'spawning',
@@ -55,7 +39,7 @@ const work = {
 } as const satisfies Partial<CodeCommand>;
 
 /** Every command of `ctl agent`. */
-export const commands = (tools: Tools): Commands => ({
+export const commands: Commands = {
   list: {
     alias: 'ls',
     summary: 'List agents and their status',
@@ -76,14 +60,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent list --json', 'for scripts'],
     ],
     isView: true,
-    run: async (flags: ListFlags & FleetFlags & { all?: boolean }) => {
-      if (flags.all) {
-        const { listFleet } = await import('./fleet.js');
-        return listFleet(flags, tools);
-      }
-      const { listAgents } = await import('./views.js');
-      await listAgents(flags, tools);
-    },
+    run: async () => (await import('./views.js')).listAgents,
   },
   show: {
     summary: 'Show all details of an agent',
@@ -95,8 +72,7 @@ export const commands = (tools: Tools): Commands => ({
     ],
     exitCodes: { 1: 'no such agent, or failure' },
     isView: true,
-    run: async (words: string, flags: DaemonFlags) =>
-      (await import('./views.js')).showAgent(words, flags, tools),
+    run: async () => (await import('./views.js')).showAgent,
   },
   spawn: {
     summary: 'Start an agent now',
@@ -115,8 +91,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent spawn - --backend codex < task.md', 'a long prompt'],
     ],
     exitCodes: { 0: 'started', 1: 'refused, or failure' },
-    run: async (prompt: string | undefined, flags: SpawnFlags) =>
-      (await import('./spawning.js')).spawnAgent(prompt, flags, tools),
+    run: async () => (await import('./spawning.js')).spawnAgent,
   },
   submit: {
     summary: 'Queue work for an agent',
@@ -149,8 +124,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent submit "Fix it" --group mill --wait', 'after others of its group'],
     ],
     exitCodes: { 0: 'stored; with --wait, succeeded', 1: 'refused; with --wait, dead' },
-    run: async (prompt: string | undefined, flags: SubmitWorkFlags) =>
-      (await import('./submitting.js')).submitWork(prompt, flags, tools),
+    run: async () => (await import('./submitting.js')).submitWork,
     connect: withQueue,
   },
   send: {
@@ -164,8 +138,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent send docs - < more.md', 'a longer text'],
     ],
     exitCodes: { 1: 'no such agent, it takes no input, or failure' },
-    run: async (words: string, text: string | undefined, flags: DaemonFlags) =>
-      (await import('./acting.js')).sendToAgent(words, text, flags, tools),
+    run: async () => (await import('./acting.js')).sendToAgent,
   },
   questions: {
     summary: 'List open questions of agents',
@@ -178,8 +151,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent questions --all --json', 'who allowed what, for scripts'],
     ],
     isView: true,
-    run: async (flags: QuestionsFlags) =>
-      (await import('./questions.js')).showQuestions(flags, tools),
+    run: async () => (await import('./questions.js')).showQuestions,
   },
   answer: {
     summary: 'Answer a question of an agent',
@@ -196,8 +168,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent answer docs reject', 'refuse what the agent docs asks'],
     ],
     exitCodes: { 1: 'no such question or option, it is answered already, or failure' },
-    run: async (words: string, option: string | undefined, flags: AnswerFlags) =>
-      (await import('./questions.js')).answerQuestion(words, option, flags, tools),
+    run: async () => (await import('./questions.js')).answerQuestion,
   },
   logs: {
     summary: 'Show the output of an agent',
@@ -214,8 +185,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent logs -f retry-upload', 'follow its output'],
     ],
     exitCodes: { 1: 'no such agent, or failure' },
-    run: async (words: string, flags: LogsFlags) =>
-      (await import('./logs.js')).showLogs(words, flags, tools),
+    run: async () => (await import('./logs.js')).showLogs,
   },
   explain: {
     summary: 'Explain the status of an agent and the next steps',
@@ -226,8 +196,7 @@ export const commands = (tools: Tools): Commands => ({
     arguments: [agentArgument],
     examples: [['ctl agent explain retry-upload', 'why is it not working?']],
     exitCodes: { 1: 'no such agent, or failure' },
-    run: async (words: string, flags: DaemonFlags) =>
-      (await import('./views.js')).explainAgent(words, flags, tools),
+    run: async () => (await import('./views.js')).explainAgent,
   },
   attach: {
     summary: 'Open the terminal of an agent',
@@ -242,8 +211,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent attach docs --read-only', 'only watch'],
     ],
     exitCodes: { 0: 'you detached', 1: 'no such agent, it has no terminal, or failure' },
-    run: async (words: string, flags: DaemonFlags & { readOnly?: boolean }) =>
-      (await import('./attaching.js')).attachToAgent(words, flags, tools),
+    run: async () => (await import('./attaching.js')).attachToAgent,
   },
   stop: {
     summary: 'Stop an agent and keep its work',
@@ -252,8 +220,7 @@ export const commands = (tools: Tools): Commands => ({
     options: [['--yes', 'Do not ask for confirmation; accepted because `agent remove` has it']],
     examples: [['ctl agent stop docs', 'stop the agent docs']],
     exitCodes: { 1: 'no such agent, or failure' },
-    run: async (words: string, flags: DaemonFlags) =>
-      (await import('./acting.js')).stopAgent(words, flags, tools),
+    run: async () => (await import('./acting.js')).stopAgent,
   },
   restart: {
     summary: 'Restart an agent where it stopped',
@@ -263,8 +230,7 @@ export const commands = (tools: Tools): Commands => ({
     arguments: [agentArgument],
     examples: [['ctl agent restart docs', 'after it failed']],
     exitCodes: { 1: 'no such agent, its backend cannot be used, or failure' },
-    run: async (words: string, flags: DaemonFlags) =>
-      (await import('./acting.js')).restartAgent(words, flags, tools),
+    run: async () => (await import('./acting.js')).restartAgent,
   },
   serve: {
     summary: "Start the server of an agent's worktree",
@@ -274,8 +240,7 @@ export const commands = (tools: Tools): Commands => ({
     arguments: [agentArgument],
     examples: [['ctl agent serve docs', 'look at its work in a browser']],
     exitCodes: { 1: 'no such agent, nothing to serve, or the server ended at once' },
-    run: async (words: string, flags: DaemonFlags) =>
-      (await import('./acting.js')).serveAgent(words, flags, tools),
+    run: async () => (await import('./acting.js')).serveAgent,
   },
   remove: {
     alias: 'rm',
@@ -291,8 +256,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent rm docs --yes', 'in a script'],
     ],
     exitCodes: { 1: 'no such agent, or failure' },
-    run: async (words: string, flags: DaemonFlags & { yes?: boolean }) =>
-      (await import('./acting.js')).removeAgent(words, flags, tools),
+    run: async () => (await import('./acting.js')).removeAgent,
   },
   compact: {
     summary: 'Allow or forbid interrupting an agent to compact it',
@@ -310,8 +274,7 @@ export const commands = (tools: Tools): Commands => ({
           ['ctl agent compact set docs inherit', 'use the setting'],
         ],
         exitCodes: { 1: 'no such agent, or failure' },
-        run: async (words: string, state: string, flags: DaemonFlags) =>
-          (await import('./acting.js')).setCompact(words, state, flags, tools),
+        run: async () => (await import('./acting.js')).setCompact,
       },
     },
   },
@@ -330,8 +293,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent diff docs --stat', 'which files'],
     ],
     exitCodes: { 1: 'no such agent, it has no git workspace, or failure' },
-    run: async (words: string, flags: DiffFlags) =>
-      (await import('./workbench.js')).showDiff(words, flags, tools),
+    run: async () => (await import('./workbench.js')).showDiff,
   },
   commit: {
     summary: 'Commit the changes of an agent',
@@ -345,8 +307,7 @@ export const commands = (tools: Tools): Commands => ({
     ],
     examples: [['ctl agent commit docs -m "Describe retries"', 'with a message']],
     exitCodes: { 1: 'no such agent, nothing to commit, or failure' },
-    run: async (words: string, flags: CommitFlags) =>
-      (await import('./workbench.js')).commitAgent(words, flags, tools),
+    run: async () => (await import('./workbench.js')).commitAgent,
   },
   push: {
     summary: 'Push the branch of an agent',
@@ -361,8 +322,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent push docs --force', 'after a rebase'],
     ],
     exitCodes: { 1: 'no such agent, the remote refuses, or failure' },
-    run: async (words: string, flags: PushFlags) =>
-      (await import('./workbench.js')).pushAgent(words, flags, tools),
+    run: async () => (await import('./workbench.js')).pushAgent,
   },
   'open-pr': {
     summary: 'Open a pull request for an agent',
@@ -378,8 +338,7 @@ export const commands = (tools: Tools): Commands => ({
     ],
     examples: [['ctl agent open-pr docs --title "Describe retries" --draft', 'as a draft']],
     exitCodes: { 1: 'no such agent, gh is missing or refuses, or failure' },
-    run: async (words: string, flags: OpenPrFlags) =>
-      (await import('./workbench.js')).openPr(words, flags, tools),
+    run: async () => (await import('./workbench.js')).openPr,
   },
   merge: {
     summary: 'Merge the branch of an agent into its base',
@@ -403,8 +362,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl agent merge docs --strategy squash', 'as one commit'],
     ],
     exitCodes: { 1: 'no such agent, a conflict, uncommitted changes, or failure' },
-    run: async (words: string, flags: MergeFlags) =>
-      (await import('./workbench.js')).mergeAgent(words, flags, tools),
+    run: async () => (await import('./workbench.js')).mergeAgent,
   },
   rebase: {
     summary: 'Rebase the branch of an agent onto its base',
@@ -418,8 +376,7 @@ export const commands = (tools: Tools): Commands => ({
     ],
     examples: [['ctl agent rebase docs', 'onto the base of its worktree']],
     exitCodes: { 1: 'no such agent, a conflict, uncommitted changes, or failure' },
-    run: async (words: string, flags: RebaseFlags) =>
-      (await import('./workbench.js')).rebaseAgent(words, flags, tools),
+    run: async () => (await import('./workbench.js')).rebaseAgent,
   },
-  ...planCommands(tools),
-});
+  ...planCommands,
+};

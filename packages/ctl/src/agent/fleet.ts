@@ -3,15 +3,10 @@ import { systemClock } from '@millrace/kit/clock';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi, type QueueFlags } from '../queue/api.js';
 import { renderTable, type Sheet } from '../render/table.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { agentsQueue } from './submitting.js';
 
-export interface FleetFlags {
-  queue?: string;
-  queueUrl?: string;
-  tokenFile?: string;
-  data?: string;
-}
+export type FleetFlags = Flags<'queue queueUrl tokenFile data'>;
 
 export type Fleet = QueueSchema<'WorkerList'> & { tasks: QueueSchema<'Task'>[] };
 
@@ -32,9 +27,9 @@ export async function listFleet(flags: FleetFlags, tools: Tools): Promise<void> 
   // A list has no progress.
   const answers = await Promise.all(listed.map(({ id }) => api.call('getTask', { id })));
   const tasks = answers.map(({ body }) => body).filter(({ status }) => status === 'IN_FLIGHT');
-  const { out, json } = tools.terminal;
-  if (json) out.write(`${JSON.stringify({ workers, tasks }, null, 2)}\n`);
-  else out.write(fleetScreen({ workers, tasks }, systemClock.now(), out));
+  tools.terminal.show({ workers, tasks }, (out) =>
+    fleetScreen({ workers, tasks }, systemClock.now(), out),
+  );
 }
 
 export function fleetScreen({ workers, tasks }: Fleet, now: number, sheet: Sheet): string {

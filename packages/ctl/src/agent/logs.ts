@@ -3,7 +3,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../base/arguments.js';
 import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { printableLines } from '../render/text.js';
 import type { Terminal } from '../base/terminal.js';
 import { findSession, hasEnded } from './find-session.js';
@@ -11,10 +11,7 @@ import { findSession, hasEnded } from './find-session.js';
 type Session = DaemonSchema<'Session'>;
 type Output = DaemonSchema<'SessionOutput'>;
 
-export interface LogsFlags extends DaemonFlags {
-  follow?: boolean;
-  lines?: string;
-}
+export type LogsFlags = DaemonFlags & Flags<'lines', 'follow'>;
 
 const defaultLines = 100;
 const maxLines = 5_000;

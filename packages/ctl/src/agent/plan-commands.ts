@@ -1,14 +1,11 @@
 import type { Commands } from '../base/declared.js';
-import type { Tools } from '../base/tools.js';
-import type { DaemonFlags } from '../daemon/api.js';
-import type { CompleteFlags, PlanFlags } from './plans.js';
 
 const planArgument = ['<plan>', 'plan title, id or id prefix'] as const;
 const taskArgument = ['<task>', 'key of the task'] as const;
 const asOption = ['--as <name>', 'Name of the claimant (default: the caller)'] as const;
 
 /** The commands of `ctl agent` for plans. */
-export const planCommands = (tools: Tools): Commands => ({
+export const planCommands: Commands = {
   plan: {
     summary: 'Run a plan of agents from a file',
     description:
@@ -22,8 +19,7 @@ export const planCommands = (tools: Tools): Commands => ({
       ['ctl agent plan upload.yaml --detach', 'in the background'],
     ],
     exitCodes: { 0: 'done; with --detach, submitted', 1: 'a task failed, or failure' },
-    run: async (file: string, flags: PlanFlags) =>
-      (await import('./plans.js')).runPlan(file, flags, tools),
+    run: async () => (await import('./plans.js')).runPlan,
   },
   'plan-show': {
     summary: 'List plans, or show one with its tasks',
@@ -37,8 +33,7 @@ export const planCommands = (tools: Tools): Commands => ({
     ],
     exitCodes: { 1: 'no such plan, or failure' },
     isView: true,
-    run: async (words: string | undefined, flags: DaemonFlags) =>
-      (await import('./plans.js')).showPlans(words, flags, tools),
+    run: async () => (await import('./plans.js')).showPlans,
   },
   'plan-cancel': {
     summary: 'Cancel a plan',
@@ -46,8 +41,7 @@ export const planCommands = (tools: Tools): Commands => ({
     arguments: [planArgument],
     examples: [['ctl agent plan-cancel upload', 'enough']],
     exitCodes: { 1: 'no such plan, it has ended, or failure' },
-    run: async (words: string, flags: DaemonFlags) =>
-      (await import('./plans.js')).cancelPlan(words, flags, tools),
+    run: async () => (await import('./plans.js')).cancelPlan,
   },
   pick: {
     summary: 'Pick the winner of a race',
@@ -57,8 +51,7 @@ export const planCommands = (tools: Tools): Commands => ({
     arguments: [planArgument, taskArgument, ['<agent>', 'agent name, id or id prefix']],
     examples: [['ctl agent pick upload retry 01K9ZQ4M', 'this one']],
     exitCodes: { 1: 'no such plan or task, it waits for no pick, or failure' },
-    run: async (words: string, key: string, agent: string, flags: DaemonFlags) =>
-      (await import('./plans.js')).pickSession(words, key, agent, flags, tools),
+    run: async () => (await import('./plans.js')).pickSession,
   },
   claim: {
     summary: 'Claim a task of a plan',
@@ -67,8 +60,7 @@ export const planCommands = (tools: Tools): Commands => ({
     options: [asOption],
     examples: [['ctl agent claim upload screenshots', 'I do it']],
     exitCodes: { 1: 'no such plan or task, it is not ready, or failure' },
-    run: async (words: string, key: string, flags: DaemonFlags & { as?: string }) =>
-      (await import('./plans.js')).claimTask(words, key, flags, tools),
+    run: async () => (await import('./plans.js')).claimTask,
   },
   complete: {
     summary: 'Complete a task of a plan',
@@ -82,7 +74,6 @@ export const planCommands = (tools: Tools): Commands => ({
     ],
     examples: [['ctl agent complete upload screenshots --result "In docs/images"', 'done']],
     exitCodes: { 1: 'no such plan or task, another has claimed it, or failure' },
-    run: async (words: string, key: string, flags: CompleteFlags) =>
-      (await import('./plans.js')).completeTask(words, key, flags, tools),
+    run: async () => (await import('./plans.js')).completeTask,
   },
-});
+};

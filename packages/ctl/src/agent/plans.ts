@@ -7,10 +7,10 @@ import { asTyped } from '../base/command-name.js';
 import { harmless } from '../base/exchange.js';
 import { cellOf, listText } from '../base/list-text.js';
 import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { renderTable, renderFacts, type Cell, type Sheet } from '../render/table.js';
 import { printable, printableLines } from '../render/text.js';
 import { chosen } from './choosing.js';
 import { findSession } from './find-session.js';
@@ -22,12 +22,7 @@ export interface PlanFlags extends DaemonFlags {
   detach?: boolean;
 }
 
-export interface CompleteFlags extends DaemonFlags {
-  result?: string;
-  branch?: string;
-  failed?: boolean;
-  as?: string;
-}
+export type CompleteFlags = DaemonFlags & Flags<'result branch as', 'failed'>;
 
 const pollMs = 500;
 
@@ -116,11 +111,8 @@ export async function showPlans(
   if (words !== undefined) return show((await found(words, flags, tools)).plan, tools);
   const api = await daemonApi(flags, tools);
   const { plans } = await api.call('listPlans');
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ plans }, null, 2)}\n`
-      : listText(daemonLists.plans, plans, systemClock.now(), out),
+  tools.terminal.show({ plans }, (out) =>
+    listText(daemonLists.plans, plans, systemClock.now(), out),
   );
 }
 
@@ -178,8 +170,8 @@ export async function completeTask(
   show(await api.call('completePlanTask', { path: { id: plan.id, key }, body }), tools);
 }
 
-function show(plan: Plan, { terminal: { out, json } }: Tools): void {
-  out.write(json ? `${JSON.stringify(plan, null, 2)}\n` : planScreen(plan, systemClock.now(), out));
+function show(plan: Plan, { terminal }: Tools): void {
+  terminal.show(plan, (out) => planScreen(plan, systemClock.now(), out));
 }
 
 /** A plan with its tasks, and why those failed that did. */
@@ -189,7 +181,7 @@ export function planScreen(plan: Plan, now: number, sheet: Sheet): string {
     ['status', cellOf(daemonLists.planStatus(plan), now, sheet)],
     ['repository', plan.repo ?? 'none'],
   ];
-  const head = renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], facts, sheet);
+  const head = renderFacts(facts, sheet);
   const rows = plan.tasks.map((task): Cell[] => [
     task.key,
     cellOf(daemonLists.planStatus(task), now, sheet),
@@ -199,11 +191,7 @@ export function planScreen(plan: Plan, now: number, sheet: Sheet): string {
     (task.depends_on ?? []).join(', ') || '-',
   ]);
   const titles = ['TASK', 'STATUS', 'CHECKS', 'AGENTS', 'BRANCH', 'AFTER'];
-  const table = renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
+  const table = renderTable(titles, rows, sheet);
   const races = plan.tasks.flatMap(({ key, race = [] }) =>
     race.map(({ session_id, backend, status, verify, diff, exact_usd: usd, picked, error }) => {
       const checks =

@@ -53,13 +53,8 @@ export async function answerQuestion(
   if (option === undefined && text === undefined) throw nothingChosen(question);
   const body = text === undefined ? { option_id: optionId(question, option!) } : { text };
   const answered = await api.call('answerQuestion', { path: { id: question.id }, body });
-  const { out, json } = tools.terminal;
-  if (json) {
-    out.write(`${JSON.stringify(answered, null, 2)}\n`);
-    return;
-  }
   const label = question.options.find(({ id }) => id === answered.answer)?.label ?? text ?? '';
-  out.write(`Answered ${printable(`"${question.title}" with "${label}"`)}.\n`);
+  tools.terminal.show(answered, `Answered ${printable(`"${question.title}" with "${label}"`)}.\n`);
 }
 
 /** By id, by id prefix, or by the agent that asks. */

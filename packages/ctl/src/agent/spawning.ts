@@ -4,7 +4,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { asTyped } from '../base/command-name.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../base/confirming.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { dollars } from '../render/figures.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
@@ -16,19 +16,10 @@ type SpawnRequest = DaemonSchema<'SpawnRequest'>;
 type Session = DaemonSchema<'Session'>;
 
 /** Flags that describe an agent and where it runs. */
-export interface WorkFlags {
-  backend?: string;
-  model?: string;
-  repo?: string;
-  cwd?: string;
-  branch?: string;
-  worktree?: boolean;
-  name?: string;
-  tag?: string[];
-  autoRestart?: boolean;
-  driver?: SpawnRequest['driver'];
-  force?: boolean;
-}
+export type WorkFlags = Flags<
+  'backend model repo cwd branch name',
+  'worktree autoRestart force'
+> & { tag?: string[]; driver?: SpawnRequest['driver'] };
 
 export interface SpawnFlags extends WorkFlags, DaemonFlags {
   parent?: string;
@@ -76,8 +67,7 @@ export async function spawnAgent(
     ...(parent === undefined ? {} : { parent_id: parent.id }),
   };
   const session = await spawnWithBudget(api, request, tools.terminal);
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(session, null, 2)}\n` : startedText(session, out));
+  tools.terminal.show(session, (out) => startedText(session, out));
 }
 
 async function spawnWithBudget(
@@ -114,7 +104,7 @@ async function confirmBudget(refusal: Refusal, terminal: Terminal): Promise<void
     ['spent in 7 days', dollars(verdict.weekly_usd), capText(verdict.cap_weekly).trim()],
   ];
   err.write(`${err.paint('warn', 'A spend cap is reached.')}\n`);
-  err.write(renderTable([{ title: '' }, { title: '' }, { title: '' }], rows, err));
+  err.write(renderTable(['', '', ''], rows, err));
   if (await confirmed('Spawn anyway? [y/N] ', terminal)) return;
   throw new Refusal('CANCELLED', 'Nothing was started.');
 }
@@ -133,6 +123,6 @@ function startedText(session: Session, out: Outlet): string {
   const shown = driver === 'tmux' ? rows : rows.filter((_, at) => at !== 1);
   return (
     `Started ${printable(session.name)} on ${backend} in ${printable(workdir)}; it is ${status}.\n` +
-    renderTable([{ title: '' }, { title: '' }], shown, { ...out, columns: Infinity })
+    renderTable(['', ''], shown, { ...out, columns: Infinity })
   );
 }

@@ -5,15 +5,18 @@ import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
 import { factsText, listText } from '../base/list-text.js';
 import { explain, explanationSheet } from './explaining.js';
+import { listFleet, type FleetFlags } from './fleet.js';
 import { findSession, readSessions } from './find-session.js';
 
 type Session = DaemonSchema<'Session'>;
 
-export interface ListFlags extends DaemonFlags {
+interface ListFlags extends DaemonFlags, FleetFlags {
   status?: Session['status'];
+  all?: boolean;
 }
 
 export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> {
+  if (flags.all) return listFleet(flags, tools);
   const api = await daemonApi(flags, tools);
   const all = await readSessions(api);
   const { status } = flags;
@@ -31,21 +34,13 @@ export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> 
 
 export async function showAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const session = await findSession(await daemonApi(flags, tools), words);
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify(session, null, 2)}\n`
-      : factsText(daemonLists.sessionFacts(session), systemClock.now(), out),
+  tools.terminal.show(session, (out) =>
+    factsText(daemonLists.sessionFacts(session), systemClock.now(), out),
   );
 }
 
 export async function explainAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const session = await findSession(await daemonApi(flags, tools), words);
-  const { out, json } = tools.terminal;
   const now = systemClock.now();
-  out.write(
-    json
-      ? `${JSON.stringify(explain(session, now), null, 2)}\n`
-      : explanationSheet(session, now, out),
-  );
+  tools.terminal.show(explain(session, now), (out) => explanationSheet(session, now, out));
 }

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
 import { findSession } from './find-session.js';
 import type { Paint } from '../render/paint.js';
@@ -12,24 +12,11 @@ export interface BaseFlags extends DaemonFlags {
 export interface DiffFlags extends BaseFlags {
   stat?: boolean;
 }
-export interface CommitFlags extends DaemonFlags {
-  message?: string;
-  force?: boolean;
-}
-export interface PushFlags extends DaemonFlags {
-  remote?: string;
-  force?: boolean;
-}
-export interface OpenPrFlags extends BaseFlags {
-  title?: string;
-  body?: string;
-  draft?: boolean;
-}
-export interface MergeFlags extends BaseFlags {
-  strategy?: DaemonSchema<'MergeStrategy'>;
-  message?: string;
-  force?: boolean;
-}
+export type CommitFlags = DaemonFlags & Flags<'message', 'force'>;
+export type PushFlags = DaemonFlags & Flags<'remote', 'force'>;
+export type OpenPrFlags = BaseFlags & Flags<'title body', 'draft'>;
+export type MergeFlags = BaseFlags &
+  Flags<'message', 'force'> & { strategy?: DaemonSchema<'MergeStrategy'> };
 export interface RebaseFlags extends BaseFlags {
   force?: boolean;
 }
@@ -120,8 +107,8 @@ function short(commit: string): string {
   return commit.slice(0, 12);
 }
 
-function show({ terminal: { out, json } }: Tools, answer: object, text: string): void {
-  out.write(json ? `${JSON.stringify(answer, null, 2)}\n` : `${text}\n`);
+function show({ terminal }: Tools, answer: object, text: string): void {
+  terminal.show(answer, `${text}\n`);
 }
 
 type Diff = DaemonSchema<'SessionDiff'>;
@@ -162,14 +149,13 @@ function painted(line: string, paint: Paint): string {
 
 /** The changed files with their counts. */
 export function statText({ files }: Diff, sheet: Sheet): string {
-  const titles = ['FILE', 'STATUS', 'ADDED', 'DELETED'].map((title) => ({ title }));
   const rows = files.map((file) => [
     file.old_path === null ? file.path : `${file.old_path} => ${file.path}`,
     file.binary ? `${file.status}, binary` : file.status,
     file.additions,
     file.deletions,
   ]);
-  return renderTable(titles, rows, sheet);
+  return renderTable(['FILE', 'STATUS', 'ADDED', 'DELETED'], rows, sheet);
 }
 
 /** `2 files changed, 5 lines added, 1 line deleted, compared with main` */

@@ -28,8 +28,8 @@ export async function rescanBackends(
   tools.terminal.out.write(`${found} of ${backends.length} are installed.\n`);
 }
 
-function show(registry: Registry, { terminal: { out, json } }: Tools): void {
-  out.write(json ? `${JSON.stringify(registry, null, 2)}\n` : registryScreen(registry, out));
+function show(registry: Registry, { terminal }: Tools): void {
+  terminal.show(registry, (out) => registryScreen(registry, out));
 }
 
 /** Table of backends, then the thinking mode. */

@@ -7,17 +7,13 @@ import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { parseDuration, UnitError } from '@millrace/kit/units';
 import { hasEnded } from '../agent/find-session.js';
 import { asTyped } from '../base/command-name.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { printable } from '../render/text.js';
 
 type Session = DaemonSchema<'Session'>;
 
-export interface TestFlags extends DaemonFlags {
-  driver?: Session['driver'];
-  prompt?: string;
-  timeout?: string;
-}
+export type TestFlags = DaemonFlags & Flags<'prompt timeout'> & { driver?: Session['driver'] };
 
 const steps = ['start', 'prompt', 'answer', 'stop'] as const;
 
@@ -34,7 +30,7 @@ const defaultTimeoutMs = 120_000;
 const defaultPrompt = 'Reply with the word ready.';
 
 /** Starts an agent, gives it a prompt, waits for its answer, stops it, and prints what it saw. */
-export async function testBackend(id: string, flags: TestFlags, tools: Tools): Promise<boolean> {
+export async function testBackend(id: string, flags: TestFlags, tools: Tools): Promise<void> {
   const timeoutMs = timeoutIn(flags.timeout);
   const api = await daemonApi(flags, tools);
   const { backends } = await api.call('listBackends');
@@ -54,10 +50,10 @@ export async function testBackend(id: string, flags: TestFlags, tools: Tools): P
   }
   const { out, json } = tools.terminal;
   const ok = walk.reports.length === steps.length && walk.reports.every((each) => each.ok);
+  if (!ok) tools.exitWith(1);
   if (json) out.write(`${JSON.stringify({ backend: id, ok, steps: walk.reports }, null, 2)}\n`);
   else if (ok) out.write(`The backend ${id} works.\n`);
   else out.write(`The backend ${id} failed at the step ${walk.reports.at(-1)?.step}.\n`);
-  return ok;
 }
 
 function timeoutIn(text: string | undefined): number {

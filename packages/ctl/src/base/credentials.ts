@@ -68,15 +68,13 @@ export async function addEntry<Entry>(
 export async function listEntries<Entry>(
   kind: Credentials<Entry>,
   file: string,
-  { terminal: { out, json } }: Shows,
+  { terminal }: Shows,
 ): Promise<void> {
   const entries = await readEntries(kind, file);
   const { columns, list } = kind;
   const empty = `${file} has no ${list}.`;
-  out.write(
-    json
-      ? `${JSON.stringify({ [list]: entries.map(kind.json) }, null, 2)}\n`
-      : listText({ columns, empty }, entries, systemClock.now(), out),
+  terminal.show({ [list]: entries.map(kind.json) }, (out) =>
+    listText({ columns, empty }, entries, systemClock.now(), out),
   );
 }
 

@@ -1,5 +1,20 @@
 import type { CtlCommand } from './command.js';
+import { addCommand, type CodeCommand, type Group, type Server } from './declared.js';
+import { addServe, type ServeCommand } from './serve-command.js';
 import type { CommandTree, Tools } from './tools.js';
+
+/** A first word of the command line: a command or a group, whose summary is in the registry. */
+export type TopCommand = (Omit<CodeCommand, 'summary'> | Omit<Group, 'summary'>) & {
+  readonly server?: (tools: Tools) => Server;
+  readonly serve?: ServeCommand;
+};
+
+/** A first word, whose file is loaded when the word is used. */
+export interface GroupEntry {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<{ readonly top: Readonly<Record<string, TopCommand>> }>;
+}
 
 /** The root command with the name of every group; groups are filled in on demand. */
 export class Groups implements CommandTree {
@@ -23,21 +38,17 @@ export class Groups implements CommandTree {
     const command = this.root.subcommand(name);
     if (!entry || !command || this.#filled.has(name)) return;
     this.#filled.add(name);
-    await (await entry.load()).build(command, this.#tools);
+    const { serve, server, ...declared } = (await entry.load()).top[name]!;
+    if (serve) await addServe(command, this.#tools, serve);
+    addCommand(
+      command,
+      { summary: entry.summary, ...declared },
+      this.#tools,
+      server?.(this.#tools) ?? { connect: null },
+    );
   }
 
   async fillAll(): Promise<void> {
     for (const name of this.#entries.keys()) await this.fill(name);
   }
-}
-
-/** A command group, whose file is loaded when the group is used. */
-export interface GroupEntry {
-  readonly name: string;
-  readonly summary: string;
-  load(): Promise<GroupModule>;
-}
-
-interface GroupModule {
-  build(command: CtlCommand, tools: Tools): void | Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Column, Facts, List, Shown, Value } from '@millrace/contract/lists';
 import { humanAge, humanCount, humanDuration } from '@millrace/kit/units';
 import { asTyped } from './command-name.js';
-import { renderTable, timeText, type Cell, type Sheet } from '../render/table.js';
+import { renderFacts, renderTable, timeText, type Cell, type Sheet } from '../render/table.js';
 import { cut, printable, widthOf } from '../render/text.js';
 
 /** What a declared command shows, as text. */
@@ -21,10 +21,7 @@ export function listText<Row>(
 ): string {
   if (rows.length === 0) return asTyped(`${list.empty}\n`);
   const shown = list.columns.filter(({ minWidth = 0 }) => sheet.columns >= minWidth);
-  const columns = shown.map(({ title, wraps }) => ({
-    title: title.toUpperCase(),
-    ...(wraps && { overflow: 'wrap' as const }),
-  }));
+  const columns = shown.map(({ title, wraps = false }) => ({ title: title.toUpperCase(), wraps }));
   const cells = shown.map((column) => cellsOf(column, rows, now, sheet));
   const table = rows.map((_, row) => cells.map((column) => column[row]!));
   const yielding = shown.findLastIndex(({ yields }) => yields);
@@ -54,7 +51,7 @@ export function factsText(facts: Facts, now: number, sheet: Sheet): string {
   const rows = facts.flatMap(([name, value]): Cell[][] =>
     value === null ? [] : [[name, cellOf(value, now, sheet)]],
   );
-  return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, sheet);
+  return renderFacts(rows, sheet);
 }
 
 /** One value as a cell of a table. */

@@ -1,12 +1,9 @@
 import { UsageError } from '@millrace/kit/errors';
-import type { Tools } from './tools.js';
+import type { Flags, Tools } from './tools.js';
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 
-export interface PresentFlags {
-  readonly watch?: boolean;
-  readonly interval?: string;
-}
+export type PresentFlags = Flags<'interval', 'watch'>;
 
 /** Runs a command that shows something: once, paged if it is long, or again and again. */
 export async function present(

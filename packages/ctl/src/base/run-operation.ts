@@ -2,8 +2,7 @@ import type { OperationCommand } from '@millrace/contract/lists';
 import { systemClock } from '@millrace/kit/clock';
 import { Option } from 'commander';
 import { shownText } from './list-text.js';
-import { wholeNumber } from './arguments.js';
-import { momentAgo } from './arguments.js';
+import { wholeNumber, momentAgo } from './arguments.js';
 import type { Tools } from './tools.js';
 
 export interface OperationRequest {
@@ -37,11 +36,9 @@ export async function runOperation(
     call(operation, { ...request, query: { ...query, ...more } });
   const answer = (pages ? await readPages(pages, flags, read) : await read()) as never;
   if (command.isFailure?.(answer)) exitWith(1);
-  const { out, json } = terminal;
-  if (json) {
-    const shown = command.json ? command.json(args, answer) : (answer as object);
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-  } else out.write(shownText(command.shows(answer, args), systemClock.now(), out));
+  terminal.show(command.json ? command.json(args, answer) : answer, (out) =>
+    shownText(command.shows(answer, args), systemClock.now(), out),
+  );
 }
 
 /** The query parameters that the options of a command set. */

@@ -41,6 +41,8 @@ export interface Terminal {
   readonly pager: string | undefined;
   /** `MILLRACE_DEBUG=1`: errors include a stack trace. */
   readonly debug: boolean;
+  /** Writes the result of a command: as JSON with --json, else as text. */
+  show(result: unknown, text: string | ((out: Outlet) => string)): void;
 }
 
 /** Input of a command for `-` or no argument. */
@@ -92,6 +94,10 @@ export function openTerminal(
     format,
     pager: args.includes('--no-pager') ? undefined : pagerOf(env),
     debug: env['MILLRACE_DEBUG'] === '1',
+    show(result, text) {
+      const shown = typeof text === 'string' ? () => text : text;
+      this.out.write(this.json ? `${JSON.stringify(result, null, 2)}\n` : shown(this.out));
+    },
   };
 }
 

@@ -14,7 +14,7 @@ import { linesOf } from './log-lines.js';
 import { NotStarted, runProgram, type Ending } from './program.js';
 import { watchProgress } from './progress.js';
 import { repositoryOf } from './repository.js';
-import type { Rules } from './rules.js';
+import { checkRules, type Rules } from './rules.js';
 
 export interface ShortenedRun {
   readonly feature: 'check' | 'git';
@@ -33,6 +33,15 @@ interface Settings {
   readonly dataDir: string;
   readonly savings: boolean;
   readonly savingsSamples: boolean;
+}
+
+export async function runCheck(
+  command: string[],
+  { data }: { data?: string },
+  tools: Tools,
+): Promise<void> {
+  const run = { feature: 'check', command, rules: checkRules, showsProgress: true } as const;
+  await runShortened({ ...run, data }, tools);
 }
 
 /** Runs a command, prints its shortened output and records the saving. */

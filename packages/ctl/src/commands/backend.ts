@@ -1,25 +1,9 @@
+import type { TopCommand } from '../base/groups.js';
 import * as daemonLists from '@millrace/contract/lists/daemon';
-import type { CtlCommand } from '../base/command.js';
-import { addCommands, type Commands } from '../base/declared.js';
-import type { TestFlags } from '../backend/testing.js';
-import type { Tools } from '../base/tools.js';
-import type { DaemonFlags } from '../daemon/api.js';
+import type { Commands } from '../base/declared.js';
 import { daemonServer } from '../daemon/server.js';
 
-export function build(backend: CtlCommand, tools: Tools): void {
-  backend
-    .description(
-      'Show and change the registry of coding-agent backends: which are installed, how ' +
-        'they are billed, which is the default. With --json, commands print the response of ' +
-        'the REST API.',
-    )
-    .example('ctl backend list', 'what is installed')
-    .example('ctl backend tier claude subscription', 'set how one is billed')
-    .example('ctl backend default claude', 'set the default');
-  addCommands(backend, commands(tools), tools, daemonServer(tools));
-}
-
-const commands = (tools: Tools): Commands => ({
+const commands: Commands = {
   list: {
     alias: 'ls',
     summary: 'List the backends and the thinking mode',
@@ -32,8 +16,7 @@ const commands = (tools: Tools): Commands => ({
       ['ctl backend ls --json', 'for scripts'],
     ],
     isView: true,
-    run: async (flags: DaemonFlags) =>
-      (await import('../backend/backends.js')).listBackends(flags, tools),
+    run: async () => (await import('../backend/backends.js')).listBackends,
   },
   rescan: {
     summary: 'Scan for installed backends again',
@@ -42,8 +25,7 @@ const commands = (tools: Tools): Commands => ({
       'model. Tiers, the default and what is enabled do not change.',
     options: [['--acp', 'Also run --help of programs that may speak ACP themselves']],
     examples: [['ctl backend rescan', 'after installing or removing a command line']],
-    run: async (flags: DaemonFlags & { acp?: boolean }) =>
-      (await import('../backend/backends.js')).rescanBackends(flags, tools),
+    run: async () => (await import('../backend/backends.js')).rescanBackends,
   },
   test: {
     summary: 'Run one prompt on a backend, step by step',
@@ -62,10 +44,23 @@ const commands = (tools: Tools): Commands => ({
       ['ctl backend test mycli --driver tmux', 'try the rules for your own command line'],
     ],
     exitCodes: { 1: 'a step failed; the last line names it' },
-    run: async (id: string, flags: TestFlags) => {
-      const { testBackend } = await import('../backend/testing.js');
-      if (!(await testBackend(id, flags, tools))) tools.exitWith(1);
-    },
+    run: async () => (await import('../backend/testing.js')).testBackend,
   },
   ...daemonLists.backendCommands,
-});
+};
+
+export const top: Readonly<Record<string, TopCommand>> = {
+  backend: {
+    server: daemonServer,
+    description:
+      'Show and change the registry of coding-agent backends: which are installed, how ' +
+      'they are billed, which is the default. With --json, commands print the response of ' +
+      'the REST API.',
+    examples: [
+      ['ctl backend list', 'what is installed'],
+      ['ctl backend tier claude subscription', 'set how one is billed'],
+      ['ctl backend default claude', 'set the default'],
+    ],
+    commands: commands,
+  },
+};

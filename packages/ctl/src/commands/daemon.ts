@@ -1,56 +1,7 @@
-import type { CtlCommand } from '../base/command.js';
-import { addCommands, collect, type Commands, type Connect } from '../base/declared.js';
-import { addServe, type ServeFlags } from '../base/serve-command.js';
-import type { Tools } from '../base/tools.js';
-import type { DaemonFlags } from '../daemon/api.js';
-import type { InstallFlags } from '../daemon/install.js';
+import type { TopCommand } from '../base/groups.js';
+import { collect, type Commands, type Connect } from '../base/declared.js';
+import type { ServeFlags } from '../base/serve-command.js';
 import { daemonServer } from '../daemon/server.js';
-import type { TokenFlags } from '../daemon/token.js';
-
-export async function build(daemon: CtlCommand, tools: Tools): Promise<void> {
-  daemon
-    .description(
-      'Run the daemon and manage its token. Other commands find it by --url, by ' +
-        'MILLRACE_URL, or by the address in its data directory.',
-    )
-    .example('ctl daemon serve', 'run it here')
-    .example('ctl daemon status', 'check whether it is running')
-    .example('ctl daemon install', 'run it as a service');
-  await addServe(daemon, tools, {
-    summary: 'Run the daemon',
-    description:
-      'Serve the REST API, MCP and the dashboard until Ctrl-C, which waits for requests in ' +
-      'flight. Callers need a token, which the first start writes to daemon.token in the ' +
-      'data directory; commands find it by themselves. Every setting can come from a file ' +
-      '(--config config.yaml), a variable or a flag. Prints one line of JSON when it is ' +
-      'ready; logs go to stderr.',
-    examples: [
-      ['ctl daemon serve', 'on 127.0.0.1:8765'],
-      ['ctl daemon serve --config config.yaml --data ./data', 'with a config file'],
-      ['ctl daemon serve --listen 127.0.0.1:0', 'on any free port'],
-    ],
-    config: async () => (await import('@millrace/daemon/config')).daemonConfig,
-    serve: async () => (await import('@millrace/daemon/serve')).runDaemon,
-    defaultText,
-    noAuth: 'Require no token, on loopback only (the same as --auth none)',
-    hasAliases: true,
-    minWidthToWrap: 30,
-    extend: (serve) =>
-      serve
-        .option(
-          '--provider-url <provider=url>',
-          'Query this URL for usage: claude=http://..., cursor=..., gemini=...; all three ' +
-            'without a name',
-          collect,
-        )
-        .section('Switches:', [
-          ['--savings, --savings on', 'turn it on'],
-          ['--savings off, --no-savings', 'turn it off'],
-        ]),
-    settingsOf,
-  });
-  addCommands(daemon, commands(tools), tools, daemonServer(tools));
-}
 
 /** Omits long defaults, such as URLs; `ctl config` shows them. */
 function defaultText({ kind, default: text = '' }: { kind: string; default?: string }): string {
@@ -69,7 +20,7 @@ const withPlace: Connect = (command) =>
     .option('--data <dir>', 'Data directory of the daemon (default: from its settings)')
     .option('--config <file>', 'Config file of the daemon, for its data_dir');
 
-const commands = (tools: Tools): Commands => ({
+const commands: Commands = {
   status: {
     summary: 'Show whether a daemon is running',
     description: 'Show whether a daemon is running, where, and whether it accepts your token.',
@@ -79,8 +30,7 @@ const commands = (tools: Tools): Commands => ({
     ],
     exitCodes: { 0: 'it is running', 1: 'it is not running, or failure' },
     isView: true,
-    run: async (flags: DaemonFlags) =>
-      (await import('../daemon/status.js')).showStatus(flags, tools),
+    run: async () => (await import('../daemon/status.js')).showStatus,
   },
   backup: {
     summary: 'Back up a running daemon',
@@ -93,8 +43,7 @@ const commands = (tools: Tools): Commands => ({
     arguments: [['<dir>', 'directory of the backups']],
     options: [['--full', 'Write a full backup although there are others']],
     examples: [['ctl daemon backup ./backups', 'once a day, for instance']],
-    run: async (directory: string, flags: DaemonFlags & { full?: boolean }) =>
-      (await import('../daemon/backing-up.js')).backUpDaemon(directory, flags, tools),
+    run: async () => (await import('../daemon/backing-up.js')).backUpDaemon,
   },
   restore: {
     connect: null,
@@ -113,8 +62,7 @@ const commands = (tools: Tools): Commands => ({
       ['ctl daemon restore ./backups --data ./restored --to 2026-05-04T09:30:00Z', 'as of a time'],
     ],
     exitCodes: { 1: 'no backups, damaged ones, a directory in use, or failure' },
-    run: async (directory: string, flags: { data: string; to?: string }) =>
-      (await import('../daemon/backing-up.js')).restoreDaemon(directory, flags, tools),
+    run: async () => (await import('../daemon/backing-up.js')).restoreDaemon,
   },
   token: {
     connect: withPlace,
@@ -137,8 +85,7 @@ const commands = (tools: Tools): Commands => ({
           ['ctl daemon token show --read-only', 'the read-only token'],
         ],
         exitCodes: { 1: 'there is none, or failure' },
-        run: async (flags: TokenFlags) =>
-          (await import('../daemon/token.js')).showToken(flags, tools),
+        run: async () => (await import('../daemon/token.js')).showToken,
       },
       generate: {
         summary: 'Create a token if there is none',
@@ -150,8 +97,7 @@ const commands = (tools: Tools): Commands => ({
           ['ctl daemon token generate --read-only', 'for a read-only dashboard'],
         ],
         exitCodes: { 1: 'there is one already, or failure' },
-        run: async (flags: TokenFlags) =>
-          (await import('../daemon/token.js')).generateToken(flags, tools),
+        run: async () => (await import('../daemon/token.js')).generateToken,
       },
       rotate: {
         summary: 'Replace the token with a new one',
@@ -161,8 +107,7 @@ const commands = (tools: Tools): Commands => ({
           ['ctl daemon token rotate --read-only', 'the read-only token'],
         ],
         exitCodes: { 1: 'there is none to replace, or failure' },
-        run: async (flags: TokenFlags) =>
-          (await import('../daemon/token.js')).rotateToken(flags, tools),
+        run: async () => (await import('../daemon/token.js')).rotateToken,
       },
     },
   },
@@ -188,8 +133,55 @@ const commands = (tools: Tools): Commands => ({
       ['ctl daemon install --print', 'see the file first'],
       ['ctl daemon install --config ~/millrace.yaml', 'with a config file'],
     ],
-    run: async (flags: InstallFlags) =>
-      (await import('../daemon/install.js')).installService(flags, tools),
+    run: async () => (await import('../daemon/install.js')).installService,
     connect: null,
   },
-});
+};
+
+export const top: Readonly<Record<string, TopCommand>> = {
+  daemon: {
+    server: daemonServer,
+    description:
+      'Run the daemon and manage its token. Other commands find it by --url, by ' +
+      'MILLRACE_URL, or by the address in its data directory.',
+    examples: [
+      ['ctl daemon serve', 'run it here'],
+      ['ctl daemon status', 'check whether it is running'],
+      ['ctl daemon install', 'run it as a service'],
+    ],
+    serve: {
+      summary: 'Run the daemon',
+      description:
+        'Serve the REST API, MCP and the dashboard until Ctrl-C, which waits for requests in ' +
+        'flight. Callers need a token, which the first start writes to daemon.token in the ' +
+        'data directory; commands find it by themselves. Every setting can come from a file ' +
+        '(--config config.yaml), a variable or a flag. Prints one line of JSON when it is ' +
+        'ready; logs go to stderr.',
+      examples: [
+        ['ctl daemon serve', 'on 127.0.0.1:8765'],
+        ['ctl daemon serve --config config.yaml --data ./data', 'with a config file'],
+        ['ctl daemon serve --listen 127.0.0.1:0', 'on any free port'],
+      ],
+      config: async () => (await import('@millrace/daemon/config')).daemonConfig,
+      serve: async () => (await import('@millrace/daemon/serve')).runDaemon,
+      defaultText,
+      noAuth: 'Require no token, on loopback only (the same as --auth none)',
+      hasAliases: true,
+      minWidthToWrap: 30,
+      extend: (serve) =>
+        serve
+          .option(
+            '--provider-url <provider=url>',
+            'Query this URL for usage: claude=http://..., cursor=..., gemini=...; all three ' +
+              'without a name',
+            collect,
+          )
+          .section('Switches:', [
+            ['--savings, --savings on', 'turn it on'],
+            ['--savings off, --no-savings', 'turn it off'],
+          ]),
+      settingsOf,
+    },
+    commands: commands,
+  },
+};

@@ -1,25 +1,11 @@
+import type { TopCommand } from '../base/groups.js';
 import * as daemonLists from '@millrace/contract/lists/daemon';
-import type { CtlCommand } from '../base/command.js';
-import { addCommands, type Commands } from '../base/declared.js';
-import type { Tools } from '../base/tools.js';
-import type { DaemonFlags } from '../daemon/api.js';
+import type { Commands } from '../base/declared.js';
 import { daemonServer } from '../daemon/server.js';
-import type { RunFlags } from '../pipeline/pipelines.js';
 
 const pipelineArgument = ['<pipeline>', 'pipeline name, id or id prefix'] as const;
 
-export function build(pipeline: CtlCommand, tools: Tools): void {
-  pipeline
-    .description(
-      'Run agents one after another: jobs of a file, each of which may depend on others ' +
-        'and gets their output. With --json, commands print the response of the REST API.',
-    )
-    .example('ctl pipeline run upload.yaml', 'start one')
-    .example('ctl pipeline show upload', 'show its progress');
-  addCommands(pipeline, commands(tools), tools, daemonServer(tools));
-}
-
-const commands = (tools: Tools): Commands => ({
+const commands: Commands = {
   run: {
     summary: 'Create a pipeline from a file and start it',
     description:
@@ -36,8 +22,7 @@ const commands = (tools: Tools): Commands => ({
       ['ctl pipeline run upload.yaml --wait', 'and wait for its end'],
     ],
     exitCodes: { 0: 'created; with --wait, done', 1: 'refused; with --wait, not done' },
-    run: async (file: string, flags: RunFlags) =>
-      (await import('../pipeline/pipelines.js')).runPipeline(file, flags, tools),
+    run: async () => (await import('../pipeline/pipelines.js')).runPipeline,
   },
   list: daemonLists.pipelineList,
   show: {
@@ -53,8 +38,7 @@ const commands = (tools: Tools): Commands => ({
     ],
     exitCodes: { 1: 'no such pipeline, or failure' },
     isView: true,
-    run: async (words: string, flags: DaemonFlags & { output?: boolean }) =>
-      (await import('../pipeline/pipelines.js')).showPipeline(words, flags, tools),
+    run: async () => (await import('../pipeline/pipelines.js')).showPipeline,
   },
   start: {
     summary: 'Start or resume a pipeline',
@@ -64,8 +48,7 @@ const commands = (tools: Tools): Commands => ({
     arguments: [pipelineArgument],
     examples: [['ctl pipeline start upload', 'resume it']],
     exitCodes: { 1: 'no such pipeline, it has ended, or failure' },
-    run: async (words: string, flags: DaemonFlags) =>
-      (await import('../pipeline/pipelines.js')).changePipeline(words, 'start', flags, tools),
+    run: async () => (await import('../pipeline/pipelines.js')).startPipeline,
   },
   cancel: {
     summary: 'Stop a pipeline',
@@ -73,7 +56,20 @@ const commands = (tools: Tools): Commands => ({
     arguments: [pipelineArgument],
     examples: [['ctl pipeline cancel upload', 'enough']],
     exitCodes: { 1: 'no such pipeline, it is done, or failure' },
-    run: async (words: string, flags: DaemonFlags) =>
-      (await import('../pipeline/pipelines.js')).changePipeline(words, 'cancel', flags, tools),
+    run: async () => (await import('../pipeline/pipelines.js')).cancelPipeline,
   },
-});
+};
+
+export const top: Readonly<Record<string, TopCommand>> = {
+  pipeline: {
+    server: daemonServer,
+    description:
+      'Run agents one after another: jobs of a file, each of which may depend on others ' +
+      'and gets their output. With --json, commands print the response of the REST API.',
+    examples: [
+      ['ctl pipeline run upload.yaml', 'start one'],
+      ['ctl pipeline show upload', 'show its progress'],
+    ],
+    commands: commands,
+  },
+};

@@ -3,7 +3,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { renderTable, type Cell } from '../render/table.js';
+import { renderTable, wrapped, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
 
 type ConfigView = DaemonSchema<'ConfigView'>;
@@ -25,12 +25,7 @@ export async function showConfig(
     out.write(`${JSON.stringify({ ...view, entries }, null, 2)}\n`);
     return;
   }
-  const columns = [
-    { title: 'KEY' },
-    { title: 'VALUE', overflow: 'wrap' as const },
-    { title: 'SOURCE' },
-  ];
-  out.write(renderTable(columns, entries.map(rowOf), out));
+  out.write(renderTable(['KEY', wrapped('VALUE'), 'SOURCE'], entries.map(rowOf), out));
   for (const warning of view.warnings) {
     err.write(`${err.paint('warn', 'Warning:')} ${printable(warning)}\n`);
   }
@@ -42,10 +37,9 @@ export async function printSetting(key: string, flags: ConfigFlags, tools: Tools
   const { view } = await viewOf(flags, tools);
   const entry = entriesUnder(key, view.entries).find((each) => each.key === key);
   if (!entry) throw new UsageError(`"${key}" is a group. Show it with \`ctl config ${key}\`.`);
-  const { out, json } = tools.terminal;
   const { value } = entry;
   const text = typeof value === 'string' ? printable(value) : JSON.stringify(value);
-  out.write(json ? `${JSON.stringify(entry, null, 2)}\n` : `${text}\n`);
+  tools.terminal.show(entry, `${text}\n`);
 }
 
 /** Settings of the running daemon, or those one would start with. */

@@ -5,19 +5,14 @@ import { createLog, logLevelFrom, silentLog, type Log } from '@millrace/kit/log'
 import { systemRandom } from '@millrace/kit/random';
 import { openDatabase } from '../db/connection.js';
 import { queueApi, type QueueApi } from '../queue/api.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { Connector } from './connector.js';
 import { readConnectors } from './connectors-file.js';
 import { ConnectorMetrics } from './metrics.js';
 
-export interface ConnectFlags {
+export type ConnectFlags = Flags<'metricsListen tlsCa tlsCert tlsKey', 'check'> & {
   config: string;
-  check?: boolean;
-  metricsListen?: string;
-  tlsCa?: string;
-  tlsCert?: string;
-  tlsKey?: string;
-}
+};
 
 /** A connector calls the queue first when a change arrives, which may be hours from now. */
 async function warnIfAway(queue: QueueApi, log: Log): Promise<void> {

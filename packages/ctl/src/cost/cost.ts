@@ -21,9 +21,8 @@ export async function showCost(flags: DaemonFlags, tools: Tools): Promise<void> 
       `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
-  const { out, json } = tools.terminal;
   const document = { spend, savings };
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : costScreen(document, out));
+  tools.terminal.show(document, (out) => costScreen(document, out));
 }
 
 function isSavingsReport(value: unknown): value is SavingsReport {
@@ -55,7 +54,7 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
   ];
   const figures = rightAligned(rows.map(([, usd]) => priceText(usd)));
   const table = renderTable(
-    ['COST', 'USD', 'TOKENS'].map((title) => ({ title })),
+    ['COST', 'USD', 'TOKENS'],
     rows.map(([name, , note], at): Cell[] => [
       name,
       { text: figures[at]!, tone: name.startsWith('Saved') ? 'ok' : 'strong' },

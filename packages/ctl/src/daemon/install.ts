@@ -1,37 +1,28 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { lineOf } from '../base/places.js';
 import { serviceFile, type Manager, type ServiceFile } from './service-file.js';
 
-export interface InstallFlags {
-  print?: boolean;
-  force?: boolean;
-  for?: Manager;
-  listen?: string;
-  data?: string;
-  config?: string;
-}
+export type InstallFlags = Flags<'listen data config', 'print force'> & { for?: Manager };
 
 /** Writes or prints the service file; the user starts the service. */
 export async function installService(flags: InstallFlags, tools: Tools): Promise<void> {
-  const { env, out, json } = tools.terminal;
+  const { env } = tools.terminal;
   const service = { command: commandOf(flags), searchPath: env['PATH'] || '/usr/bin:/bin' };
   const file = serviceFile(flags.for ?? managerHere(), service, env);
   const { path, text, commands } = file;
   if (flags.print) {
-    out.write(json ? `${JSON.stringify({ path, text, commands }, null, 2)}\n` : text);
+    tools.terminal.show({ path, text, commands }, text);
     return;
   }
   const outcome = await writeServiceFile(file, flags.force ?? false);
-  if (json) {
-    out.write(`${JSON.stringify({ path, outcome, commands }, null, 2)}\n`);
-    return;
-  }
   const said = outcome === 'written' ? `Wrote ${path}.` : `${path} is up to date.`;
-  out.write(
-    `${said} Start the daemon now and with every login:\n\n` +
+  tools.terminal.show(
+    { path, outcome, commands },
+    () =>
+      `${said} Start the daemon now and with every login:\n\n` +
       `${commands.map((line) => `  ${line}\n`).join('')}\n`,
   );
 }

@@ -1,3 +1,4 @@
+import type { Flags } from '../base/tools.js';
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Refusal, UsageError } from '@millrace/kit/errors';
@@ -8,10 +9,7 @@ import { addressFile, configFile, lineOf, readOnlyTokenFile, tokenFile } from '.
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Options of every command that talks to a daemon. */
-export interface DaemonFlags {
-  url?: string;
-  data?: string;
-}
+export type DaemonFlags = Flags<'url data'>;
 
 export interface DaemonPlace {
   /** Without a trailing slash. */

@@ -1,6 +1,6 @@
 import { Refusal } from '@millrace/kit/errors';
 import type { Tools } from '../base/tools.js';
-import { renderTable, type Cell } from '../render/table.js';
+import { renderFacts, type Cell } from '../render/table.js';
 import { authOf, daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
 
 interface Status {
@@ -25,13 +25,7 @@ interface Status {
 export async function showStatus(flags: DaemonFlags, tools: Tools): Promise<void> {
   const status = await read(flags, tools);
   if (!status.running) tools.exitWith(1);
-  const { out, json } = tools.terminal;
-  if (json) {
-    out.write(`${JSON.stringify(status, null, 2)}\n`);
-    return;
-  }
-  const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
-  out.write(renderTable(columns, rowsOf(status), out));
+  tools.terminal.show(status, (out) => renderFacts(rowsOf(status), out));
 }
 
 async function read(flags: DaemonFlags, tools: Tools): Promise<Status> {

@@ -1,6 +1,6 @@
 import { Refusal } from '@millrace/kit/errors';
 import { asTyped } from '../base/command-name.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { loadDaemonSettings } from './local-settings.js';
 import { lineOf, queueSecretsFile, readOnlyTokenFile, tokenFile } from '../base/places.js';
 import { randomUUID } from 'node:crypto';
@@ -9,11 +9,7 @@ import { dirname } from 'node:path';
 import { systemRandom } from '@millrace/kit/random';
 import { newToken } from '@millrace/kit/tokens';
 
-export interface TokenFlags {
-  readOnly?: boolean;
-  data?: string;
-  config?: string;
-}
+export type TokenFlags = Flags<'data config', 'readOnly'>;
 
 type Shows = Pick<Tools, 'terminal'>;
 

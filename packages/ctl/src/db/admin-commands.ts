@@ -1,28 +1,10 @@
-import type { BackupOptions } from './backing-up.js';
-import { addCommands, type Commands, type Connect } from '../base/declared.js';
-import type { CtlCommand } from '../base/command.js';
-import {
-  withConnection,
-  withDatabase,
-  type ConnectionFlags,
-  type DatabaseTools,
-} from './connection.js';
-import type { CreateKeyFlags, KeysFileFlags } from './keys.js';
+import type { Commands, Connect } from '../base/declared.js';
 import { catalogCommands } from './catalog-commands.js';
 import { recordCommands } from './record-commands.js';
 import { transferCommands } from './transfer-commands.js';
 
-interface BackupFlags extends ConnectionFlags {
-  out: string;
-  format?: string;
-  collections?: string;
-  sinceSeq?: string;
-  since?: string;
-  base?: boolean;
-}
-
 /** The commands on the server. */
-const adminCommands = (tools: DatabaseTools): Commands => ({
+const adminCommands: Commands = {
   status: {
     summary: 'Show role, position, followers and collections',
     description: 'Show the role and position of the server, its followers and collections.',
@@ -30,10 +12,7 @@ const adminCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db status', 'at a glance'],
       ['ctl db status --json', 'for scripts'],
     ],
-    run: async (flags: ConnectionFlags) => {
-      const { showStatus } = await import('./administration.js');
-      await withDatabase(tools, flags, (database) => showStatus(database, tools));
-    },
+    run: async () => (await import('./administration.js')).showStatus,
     isView: true,
   },
   backup: {
@@ -60,11 +39,7 @@ const adminCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db backup --base --out ./archive', 'a base backup for the log archive'],
       ['ctl db backup --out dump.ndjson --format ndjson', 'one line of JSON per record'],
     ],
-    run: async (flags: BackupFlags) => {
-      const { backupTo } = await import('./backing-up.js');
-      const options = await backupOptions(flags);
-      await withDatabase(tools, flags, (database) => backupTo(database, options, tools));
-    },
+    run: async () => (await import('./backing-up.js')).backupTo,
   },
   compact: {
     summary: 'Trim the change log and rewrite the data file',
@@ -78,15 +53,7 @@ const adminCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db compact --dry-run', 'what would it save?'],
       ['ctl db compact', 'do it'],
     ],
-    run: async (flags: ConnectionFlags & { trimBefore?: string; dryRun?: boolean }) => {
-      const [{ compactNow }, { wholeNumber }] = await Promise.all([
-        import('./administration.js'),
-        import('../base/arguments.js'),
-      ]);
-      const trimBeforeSeq = wholeNumber(flags.trimBefore, '--trim-before');
-      const options = { trimBeforeSeq, dryRun: flags.dryRun ?? false };
-      await withDatabase(tools, flags, (database) => compactNow(database, options, tools));
-    },
+    run: async () => (await import('./administration.js')).compactNow,
   },
   promote: {
     summary: 'Promote a follower to leader',
@@ -102,19 +69,9 @@ const adminCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db promote --url grpc://10.0.0.2:5433', 'the follower takes over'],
       ['ctl db promote --force', 'the old leader is lost'],
     ],
-    run: async (flags: ConnectionFlags & { force?: boolean; maxLag?: string }) => {
-      const [{ promoteNow }, { wholeNumber }] = await Promise.all([
-        import('./administration.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = {
-        force: flags.force ?? false,
-        maxLag: wholeNumber(flags.maxLag, '--max-lag'),
-      };
-      await withDatabase(tools, flags, (database) => promoteNow(database, options, tools));
-    },
+    run: async () => (await import('./administration.js')).promoteNow,
   },
-});
+};
 
 const withKeysFile: Connect = (command) =>
   command
@@ -122,7 +79,7 @@ const withKeysFile: Connect = (command) =>
     .option('--config <file>', 'Config file of the server, for its keys_file');
 
 /** The commands that need no connection. */
-const localCommands = (tools: DatabaseTools): Commands => ({
+export const localCommands: Commands = {
   restore: {
     summary: 'Restore a backup into a new database',
     description:
@@ -150,10 +107,7 @@ const localCommands = (tools: DatabaseTools): Commands => ({
         'the state at a point in time',
       ],
     ],
-    run: async (flags: { from: string[]; data: string; to?: string }) => {
-      const { restoreTo, targetOf } = await import('./restoring.js');
-      await restoreTo(flags.from, flags.data, targetOf(flags.to), tools);
-    },
+    run: async () => (await import('./restoring.js')).restoreTo,
     connect: null,
   },
   verify: {
@@ -170,15 +124,7 @@ const localCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db verify --backup monday.backup', 'a backup'],
     ],
     exitCodes: { 0: 'no problems found', 1: 'damage found, or failure' },
-    run: async (flags: { data?: string; backup?: string }) => {
-      const { verifyBackup, verifyData } = await import('./verifying.js');
-      const { UsageError } = await import('@millrace/kit/errors');
-      if (flags.data !== undefined && flags.backup === undefined) {
-        await verifyData(flags.data, tools);
-      } else if (flags.backup !== undefined && flags.data === undefined) {
-        await verifyBackup(flags.backup, tools);
-      } else throw new UsageError('Name what to check: --data DIR or --backup FILE.');
-    },
+    run: async () => (await import('./verifying.js')).verifyEither,
     connect: null,
   },
   keys: {
@@ -215,7 +161,7 @@ const localCommands = (tools: DatabaseTools): Commands => ({
             'two scopes, in the keys file of the settings',
           ],
         ],
-        run: async (flags: CreateKeyFlags) => (await import('./keys.js')).createKey(flags, tools),
+        run: async () => (await import('./keys.js')).createKey,
       },
       list: {
         summary: 'List keys',
@@ -225,7 +171,7 @@ const localCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db keys list --keys-file keys.yaml --json', 'for scripts'],
         ],
         isView: true,
-        run: async (flags: KeysFileFlags) => (await import('./keys.js')).listKeys(flags, tools),
+        run: async () => (await import('./keys.js')).listKeys,
       },
       revoke: {
         summary: 'Revoke a key',
@@ -233,59 +179,16 @@ const localCommands = (tools: DatabaseTools): Commands => ({
         arguments: [['<id>', 'id of the key: its part before the first dot']],
         examples: [['ctl db keys revoke app --keys-file keys.yaml', 'by its id']],
         exitCodes: { 1: 'no such key, or failure' },
-        run: async (id: string, flags: KeysFileFlags) =>
-          (await import('./keys.js')).revokeKey(id, flags, tools),
+        run: async () => (await import('./keys.js')).revokeKey,
       },
     },
   },
-});
+};
 
 /** Commands that need only a connection; the shell has them too. */
-export function addShellCommands(db: CtlCommand, tools: DatabaseTools): void {
-  const connect: Connect = (command) => withConnection(command, tools);
-  // The shell shows everything once.
-  const server = { connect, hasViews: tools.database === undefined };
-  const commands = {
-    ...recordCommands(tools),
-    ...transferCommands(tools),
-    ...catalogCommands(tools),
-    ...adminCommands(tools),
-  };
-  addCommands(db, commands, tools, server);
-}
-
-/** Every command of `ctl db` but `serve`. */
-export function addDatabaseCommands(db: CtlCommand, tools: DatabaseTools): void {
-  addShellCommands(db, tools);
-  const connect: Connect = (command) => withConnection(command, tools);
-  addCommands(db, localCommands(tools), tools, { connect });
-}
-
-async function backupOptions(flags: BackupFlags): Promise<BackupOptions> {
-  const [{ listOf, wholeNumber }, { UsageError }] = await Promise.all([
-    import('../base/arguments.js'),
-    import('@millrace/kit/errors'),
-  ]);
-  const { format = 'snapshot' } = flags;
-  if (format !== 'snapshot' && format !== 'ndjson') {
-    throw new UsageError(`--format must be snapshot or ndjson, not "${format}".`);
-  }
-  if (flags.since !== undefined && flags.sinceSeq !== undefined) {
-    throw new UsageError('Give --since or --since-seq, not both.');
-  }
-  const isPartial = format !== 'snapshot' || flags.collections !== undefined;
-  const isIncremental = flags.since !== undefined || flags.sinceSeq !== undefined;
-  if (flags.base && (isPartial || isIncremental)) {
-    throw new UsageError(
-      '--base is a full backup. Leave out --since, --since-seq, --format and --collections.',
-    );
-  }
-  return {
-    isBase: flags.base ?? false,
-    file: flags.out,
-    format,
-    collections: listOf(flags.collections),
-    sinceFile: flags.since,
-    sinceSeq: wholeNumber(flags.sinceSeq, '--since-seq') ?? 0,
-  };
-}
+export const connectedCommands = (isShell: boolean): Commands => ({
+  ...recordCommands(isShell),
+  ...transferCommands,
+  ...catalogCommands,
+  ...adminCommands,
+});

@@ -1,26 +1,22 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
-import type {
-  ClusterStatus,
-  CompactionStatus,
-  DatabaseStatus,
-  RemoteDatabase,
-} from '@millrace/db/client';
-import type { Tools } from '../base/tools.js';
+import type { ClusterStatus, CompactionStatus, DatabaseStatus } from '@millrace/db/client';
+import { wholeNumber } from '../base/arguments.js';
+import type { ConnectedTools } from './connection.js';
 import type { Outlet } from '../base/terminal.js';
-import { renderTable, timeText, type Cell } from '../render/table.js';
+import { renderTable, timeText, renderFacts, type Cell } from '../render/table.js';
 import { collectionsTable } from './catalog.js';
 import { counted } from '@millrace/contract/lists';
 import { whileShown } from './progress.js';
 import { secondsText, statusJson } from './shapes.js';
 
-type Shows = Pick<Tools, 'terminal'>;
-
 export async function compactNow(
-  database: RemoteDatabase,
-  options: { trimBeforeSeq: number | undefined; dryRun: boolean },
-  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+  { trimBefore, dryRun = false }: { trimBefore?: string; dryRun?: boolean },
+  { connected, terminal, lifecycle }: ConnectedTools,
 ): Promise<void> {
+  const trimBeforeSeq = wholeNumber(trimBefore, '--trim-before');
+  const options = { trimBeforeSeq, dryRun };
+  const database = await connected();
   const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await whileShown(
     { terminal, lifecycle },
     {
@@ -30,19 +26,14 @@ export async function compactNow(
         compactionShare((await database.status({ includeCollections: false })).compaction),
     },
   );
-  const { out, json } = terminal;
-  if (json) {
-    const shown = {
+  const verb = options.dryRun ? 'Would compact' : 'Compacted';
+  terminal.show(
+    {
       bytes_before: bytesBefore,
       bytes_after: bytesAfter,
       oldest_seq: oldestSeq,
       elapsed: secondsText(elapsedMs),
-    };
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-    return;
-  }
-  const verb = options.dryRun ? 'Would compact' : 'Compacted';
-  out.write(
+    },
     `${verb} ${humanBytes(bytesBefore)} to ` +
       `${options.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} in ` +
       `${humanDuration(elapsedMs)}; the log starts at commit ${oldestSeq}.\n`,
@@ -56,24 +47,23 @@ function compactionShare(compaction: CompactionStatus | undefined) {
 }
 
 export async function promoteNow(
-  database: RemoteDatabase,
-  options: { force: boolean; maxLag: number | undefined },
-  { terminal }: Shows,
+  { force = false, maxLag }: { force?: boolean; maxLag?: string },
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
+  const options = { force, maxLag: wholeNumber(maxLag, '--max-lag') };
+  const database = await connected();
   const { role, epoch, seq, lag } = await database.promote(options);
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ role, epoch, seq, lag }, null, 2)}\n`);
-  else {
-    const lost = lag > 0 ? `, without ${counted(lag, 'commit')} of the old leader` : '';
-    out.write(`${database.url} is ${role} of epoch ${epoch} at commit ${seq}${lost}.\n`);
-  }
+  const lost = lag > 0 ? `, without ${counted(lag, 'commit')} of the old leader` : '';
+  terminal.show(
+    { role, epoch, seq, lag },
+    `${database.url} is ${role} of epoch ${epoch} at commit ${seq}${lost}.\n`,
+  );
 }
 
-export async function showStatus(database: RemoteDatabase, { terminal }: Shows): Promise<void> {
+export async function showStatus(_flags: object, { connected, terminal }: ConnectedTools) {
+  const database = await connected();
   const status = await database.status({ includeCollections: true });
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify(statusJson(status), null, 2)}\n`);
-  else out.write(statusText(status, database.url, out));
+  terminal.show(statusJson(status), (out) => statusText(status, database.url, out));
 }
 
 export function statusText(status: DatabaseStatus, url: string, out: Outlet): string {
@@ -106,7 +96,7 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
   if (status.cluster) rows.push(...clusterRows(status, status.cluster));
   if (status.compaction) rows.push(['compaction', compactionText(status.compaction)]);
   rows.push(['node', status.nodeId], ['lineage', status.lineageId]);
-  return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, out);
+  return renderFacts(rows, out);
 }
 
 function compactionText({ rows, totalRows, elapsedMs }: CompactionStatus): string {
@@ -143,7 +133,6 @@ function clusterRows({ role, minAcks }: DatabaseStatus, cluster: ClusterStatus):
 }
 
 function membersTable({ members, leaderId }: ClusterStatus, out: Outlet): string {
-  const columns = ['MEMBER', 'ADDRESS', 'STATE'].map((title) => ({ title }));
   const rows = members.map(({ nodeId, address, running }) => [
     nodeId,
     address,
@@ -151,7 +140,7 @@ function membersTable({ members, leaderId }: ClusterStatus, out: Outlet): string
       ? { text: nodeId === leaderId ? 'leader' : 'running', tone: 'ok' as const }
       : { text: 'not running', tone: 'bad' as const },
   ]);
-  return renderTable(columns, rows, out);
+  return renderTable(['MEMBER', 'ADDRESS', 'STATE'], rows, out);
 }
 
 function lagCell({ lag, lagMs, state }: DatabaseStatus): Cell {
@@ -169,9 +158,6 @@ function minAcksCell({ minAcks, followers }: DatabaseStatus): Cell {
 
 function followersTable({ followers }: DatabaseStatus, out: Outlet): string {
   const now = systemClock.now();
-  const columns = ['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST SEEN'].map((title) => ({
-    title,
-  }));
   const rows = followers.map(({ followerId, address, ackedSeq, lag, connectedAt, lastAckAt }) => [
     followerId,
     address,
@@ -182,16 +168,15 @@ function followersTable({ followers }: DatabaseStatus, out: Outlet): string {
       tone: connectedAt ? ('ok' as const) : ('bad' as const),
     },
   ]);
-  return renderTable(columns, rows, out);
+  return renderTable(['FOLLOWER', 'ADDRESS', 'COMMIT', 'LAG', 'LAST SEEN'], rows, out);
 }
 
 function tailsTable({ savedTails }: DatabaseStatus, out: Outlet): string {
-  const columns = ['SAVED TAIL', 'COMMITS', 'EPOCH', 'SAVED'].map((title) => ({ title }));
   const rows = savedTails.map(({ file, firstSeq, lastSeq, epoch, savedAt }) => [
     file,
     `${firstSeq} to ${lastSeq}`,
     epoch,
     savedAt.toISOString(),
   ]);
-  return renderTable(columns, rows, out);
+  return renderTable(['SAVED TAIL', 'COMMITS', 'EPOCH', 'SAVED'], rows, out);
 }

@@ -1,16 +1,18 @@
+import type { Flags } from '../base/tools.js';
 import { createHash } from 'node:crypto';
 import { mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Refusal } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../base/tools.js';
+import { listOf, wholeNumber } from '../base/arguments.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { Progress, type Amount } from './progress.js';
 import { counted } from '@millrace/contract/lists';
 import { writeWhole } from './atomic-file.js';
 
-export interface BackupOptions {
+interface BackupOptions {
   /** Write a base backup into the directory `file`. */
   isBase: boolean;
   file: string;
@@ -20,6 +22,34 @@ export interface BackupOptions {
   sinceSeq: number;
 }
 
+type BackupFlags = ConnectionFlags &
+  Flags<'format collections sinceSeq since', 'base'> & { out: string };
+
+function backupOptions(flags: BackupFlags): BackupOptions {
+  const { format = 'snapshot' } = flags;
+  if (format !== 'snapshot' && format !== 'ndjson') {
+    throw new UsageError(`--format must be snapshot or ndjson, not "${format}".`);
+  }
+  if (flags.since !== undefined && flags.sinceSeq !== undefined) {
+    throw new UsageError('Give --since or --since-seq, not both.');
+  }
+  const isPartial = format !== 'snapshot' || flags.collections !== undefined;
+  const isIncremental = flags.since !== undefined || flags.sinceSeq !== undefined;
+  if (flags.base && (isPartial || isIncremental)) {
+    throw new UsageError(
+      '--base is a full backup. Leave out --since, --since-seq, --format and --collections.',
+    );
+  }
+  return {
+    isBase: flags.base ?? false,
+    file: flags.out,
+    format,
+    collections: listOf(flags.collections),
+    sinceFile: flags.since,
+    sinceSeq: wholeNumber(flags.sinceSeq, '--since-seq') ?? 0,
+  };
+}
+
 /** Progress of a backup. */
 interface Made {
   header?: BackupHeader;
@@ -27,10 +57,11 @@ interface Made {
 }
 
 export async function backupTo(
-  database: RemoteDatabase,
-  options: BackupOptions,
-  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+  flags: BackupFlags,
+  { connected, terminal, lifecycle }: ConnectedTools,
 ): Promise<void> {
+  const options = backupOptions(flags);
+  const database = await connected();
   const { baseBackupName, checkBackup, fileBytes } = await import('@millrace/db');
   const { format, collections, sinceFile } = options;
   if (options.isBase) await makeDirectory(options.file);
@@ -60,19 +91,14 @@ export async function backupTo(
   } finally {
     progress.end();
   }
-  const { out, json } = terminal;
   const { header, trailer } = made as Required<Made>;
   const { seq } = header;
   const file = options.isBase ? join(options.file, baseBackupName(seq)) : written;
   if (options.isBase) await rename(written, file);
-  if (json) {
-    const shown = { file, format, seq, since_seq: sinceSeq, lineage_id: header.lineageId };
-    out.write(`${JSON.stringify({ ...shown, ...trailer }, null, 2)}\n`);
-    return;
-  }
   const noun = sinceSeq > 0 ? 'change' : 'record';
   const took = humanDuration(progress.elapsedMs);
-  out.write(
+  terminal.show(
+    { file, format, seq, since_seq: sinceSeq, lineage_id: header.lineageId, ...trailer },
     `Backed up ${counted(trailer.records, noun)} (${humanBytes(trailer.bytes)}) at commit ${seq} ` +
       `to ${file} in ${took}.\n`,
   );

@@ -1,30 +1,8 @@
 import type { Commands } from '../base/declared.js';
-import { withDatabase, type ConnectionFlags, type DatabaseTools } from './connection.js';
 import { collectionArgument } from './record-commands.js';
 
-interface CreateIndexFlags extends ConnectionFlags {
-  unique?: boolean;
-  sparse?: boolean;
-  ci?: boolean;
-  collation?: 'ci';
-  search?: boolean;
-  vector?: boolean;
-  dims?: string;
-  metric?: 'cosine' | 'dot' | 'l2';
-  int8?: boolean;
-  language?: string;
-  weights?: string;
-  where?: string;
-  wait: boolean;
-}
-
-interface SetSchemaFlags extends ConnectionFlags {
-  validate: 'strict' | 'warn';
-  force?: boolean;
-}
-
 /** The commands on collections, indexes and schemas. */
-export const catalogCommands = (tools: DatabaseTools): Commands => ({
+export const catalogCommands: Commands = {
   collection: {
     summary: 'Manage collections: list, show, drop, rename',
     description: 'Show and change the collections of the database. This needs admin access.',
@@ -41,10 +19,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db collection list', 'as a table'],
           ['ctl db collection list --json', 'for scripts: {"collections": [...]}'],
         ],
-        run: async (flags: ConnectionFlags) => {
-          const { listCollections } = await import('./catalog.js');
-          await withDatabase(tools, flags, (database) => listCollections(database, tools));
-        },
+        run: async () => (await import('./catalog.js')).listCollections,
         isView: true,
       },
       show: {
@@ -56,12 +31,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db collection show people --json', 'for scripts: {"collection": ...}'],
         ],
         exitCodes: { 1: 'no such collection, or failure' },
-        run: async (collection: string, flags: ConnectionFlags) => {
-          const { showCollection } = await import('./catalog.js');
-          await withDatabase(tools, flags, (database) =>
-            showCollection(database, collection, tools),
-          );
-        },
+        run: async () => (await import('./catalog.js')).showCollection,
       },
       drop: {
         summary: 'Drop a collection',
@@ -74,11 +44,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db collection drop people --yes --json', 'for scripts: {"deleted": 12, ...}'],
         ],
         exitCodes: { 1: 'no such collection, not confirmed, or failure' },
-        run: async (collection: string, flags: ConnectionFlags & { yes?: boolean }) => {
-          const { dropCollection } = await import('./catalog.js');
-          const options = { collection, isConfirmed: flags.yes ?? false };
-          await withDatabase(tools, flags, (database) => dropCollection(database, options, tools));
-        },
+        run: async () => (await import('./catalog.js')).dropCollection,
       },
       rename: {
         summary: 'Rename a collection',
@@ -88,11 +54,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
         arguments: [collectionArgument, ['<new-name>', 'the new name']],
         examples: [['ctl db collection rename people persons', 'rename people']],
         exitCodes: { 1: 'no such collection, the new name is taken, or failure' },
-        run: async (collection: string, newName: string, flags: ConnectionFlags) => {
-          const { renameCollection } = await import('./catalog.js');
-          const names = { collection, newName };
-          await withDatabase(tools, flags, (database) => renameCollection(database, names, tools));
-        },
+        run: async () => (await import('./catalog.js')).renameCollection,
       },
     },
   },
@@ -114,10 +76,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db index list people --json', 'for scripts: {"indexes": [...]}'],
         ],
         exitCodes: { 1: 'no such collection, or failure' },
-        run: async (collection: string | undefined, flags: ConnectionFlags) => {
-          const { listIndexes } = await import('./catalog.js');
-          await withDatabase(tools, flags, (database) => listIndexes(database, collection, tools));
-        },
+        run: async () => (await import('./catalog.js')).listIndexes,
         isView: true,
       },
       create: {
@@ -154,31 +113,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db index create docs embedding --vector --dims 384', 'for find --near'],
         ],
         exitCodes: { 1: 'it cannot be built, such as a unique one over equal values, or failure' },
-        run: async (collection: string, fields: string[], flags: CreateIndexFlags) => {
-          const [{ createIndex, kindOf, weightsOf }, { filterOf, wholeNumber }] = await Promise.all(
-            [import('./indexes.js'), import('../base/arguments.js')],
-          );
-          const { where } = flags;
-          const isJson = where?.trimStart().startsWith('{') ?? false;
-          const options = {
-            collection,
-            fields,
-            unique: flags.unique ?? false,
-            sparse: flags.sparse ?? false,
-            collation: flags.ci ? ('ci' as const) : flags.collation,
-            kind: kindOf(flags),
-            dims: wholeNumber(flags.dims, '--dims', 1),
-            metric: flags.metric,
-            storage: flags.int8 ? ('int8' as const) : undefined,
-            language: flags.language,
-            weights: weightsOf(flags.weights),
-            where: isJson
-              ? filterOf([], where, '--where')
-              : filterOf(where === undefined ? [] : [where], undefined),
-            wait: flags.wait,
-          };
-          await withDatabase(tools, flags, (database) => createIndex(database, options, tools));
-        },
+        run: async () => (await import('./indexes.js')).createIndex,
       },
       drop: {
         summary: 'Drop an index',
@@ -192,12 +127,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
         ],
         examples: [['ctl db index drop people city age', 'the index over city and age']],
         exitCodes: { 1: 'no such index, or failure' },
-        run: async (collection: string, fields: string[], flags: ConnectionFlags) => {
-          const { dropIndex } = await import('./indexes.js');
-          await withDatabase(tools, flags, (database) =>
-            dropIndex(database, collection, fields, tools),
-          );
-        },
+        run: async () => (await import('./indexes.js')).dropIndex,
       },
       advise: {
         summary: 'Show which indexes slow queries lack',
@@ -210,12 +140,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db index advise people --json', 'for scripts: {"advice": [...]}'],
         ],
         exitCodes: { 1: 'no such collection, or failure' },
-        run: async (collection: string | undefined, flags: ConnectionFlags) => {
-          const { adviseIndexes } = await import('./indexes.js');
-          await withDatabase(tools, flags, (database) =>
-            adviseIndexes(database, collection, tools),
-          );
-        },
+        run: async () => (await import('./indexes.js')).adviseIndexes,
       },
     },
   },
@@ -248,17 +173,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db schema set people person.json --validate warn', 'only log and count'],
         ],
         exitCodes: { 1: 'existing records do not match, or failure' },
-        run: async (collection: string, file: string, flags: SetSchemaFlags) => {
-          const { setSchema, readSchema } = await import('./schemas.js');
-          const schema = await readSchema(file, tools.terminal);
-          const options = {
-            collection,
-            schema,
-            validate: flags.validate,
-            force: flags.force ?? false,
-          };
-          await withDatabase(tools, flags, (database) => setSchema(database, options, tools));
-        },
+        run: async () => (await import('./schemas.js')).setSchema,
       },
       show: {
         summary: 'Show the schema of a collection',
@@ -269,10 +184,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db schema show people --json', 'for scripts: {"schema": ...}'],
         ],
         exitCodes: { 1: 'the collection has no schema, or failure' },
-        run: async (collection: string, flags: ConnectionFlags) => {
-          const { showSchema } = await import('./schemas.js');
-          await withDatabase(tools, flags, (database) => showSchema(database, collection, tools));
-        },
+        run: async () => (await import('./schemas.js')).showSchema,
       },
       remove: {
         summary: 'Remove the schema of a collection',
@@ -280,10 +192,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
         arguments: [collectionArgument],
         examples: [['ctl db schema remove people', 'allow any document']],
         exitCodes: { 1: 'the collection has no schema, or failure' },
-        run: async (collection: string, flags: ConnectionFlags) => {
-          const { removeSchema } = await import('./schemas.js');
-          await withDatabase(tools, flags, (database) => removeSchema(database, collection, tools));
-        },
+        run: async () => (await import('./schemas.js')).removeSchema,
       },
       list: {
         summary: 'List schemas',
@@ -292,12 +201,9 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['ctl db schema list', 'as a table'],
           ['ctl db schema list --json', 'for scripts: {"schemas": [...]}'],
         ],
-        run: async (flags: ConnectionFlags) => {
-          const { listSchemas } = await import('./schemas.js');
-          await withDatabase(tools, flags, (database) => listSchemas(database, tools));
-        },
+        run: async () => (await import('./schemas.js')).listSchemas,
         isView: true,
       },
     },
   },
-});
+};

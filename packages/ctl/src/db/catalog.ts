@@ -1,18 +1,15 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { humanDuration } from '@millrace/kit/units';
-import type { Filter } from '@millrace/db';
 import type { CollectionStatus, RemoteDatabase } from '@millrace/db/client';
 import { asTyped } from '../base/command-name.js';
-import { renderTable } from '../render/table.js';
+import { renderTable, wrapped } from '../render/table.js';
 import type { Outlet } from '../base/terminal.js';
-import type { Tools } from '../base/tools.js';
+import { filterOf } from '../base/arguments.js';
 import { collectionJson } from './shapes.js';
 import { confirmed } from '../base/confirming.js';
-import type { DatabaseTools } from './connection.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { counted } from '@millrace/contract/lists';
-
-type Shows = Pick<Tools, 'terminal'>;
 
 /** Refuses a collection that does not exist. Without admin access nothing is known, so nothing. */
 export async function requireCollection(database: RemoteDatabase, name: string): Promise<void> {
@@ -24,40 +21,40 @@ export async function requireCollection(database: RemoteDatabase, name: string):
 }
 
 export async function countRecords(
-  database: RemoteDatabase,
-  options: { collection: string; filter: Filter | undefined },
-  { terminal }: Shows,
+  collection: string,
+  conditions: readonly string[],
+  flags: ConnectionFlags & { filter?: string },
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
-  const count = await database.collection(options.collection).count(options.filter);
-  if (count === 0) await requireCollection(database, options.collection);
+  const filter = filterOf(conditions, flags.filter);
+  const database = await connected();
+  const count = await database.collection(collection).count(filter);
+  if (count === 0) await requireCollection(database, collection);
   terminal.out.write(terminal.json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
 }
 
-export async function listCollections(database: RemoteDatabase, { terminal }: Shows) {
-  const collections = await readCollections(database);
-  const { out, json } = terminal;
-  if (json) {
-    out.write(`${JSON.stringify({ collections: collections.map(collectionJson) }, null, 2)}\n`);
-  } else out.write(collectionsTable(collections, out));
+export async function listCollections(_flags: object, { connected, terminal }: ConnectedTools) {
+  const collections = await readCollections(await connected());
+  terminal.show({ collections: collections.map(collectionJson) }, (out) =>
+    collectionsTable(collections, out),
+  );
 }
 
 export async function showCollection(
-  database: RemoteDatabase,
   name: string,
-  { terminal }: Shows,
+  _flags: object,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
-  const found = named(await readCollections(database), name);
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ collection: collectionJson(found) }, null, 2)}\n`);
-  else out.write(collectionsTable([found], out));
+  const found = named(await readCollections(await connected()), name);
+  terminal.show({ collection: collectionJson(found) }, (out) => collectionsTable([found], out));
 }
 
 export async function listIndexes(
-  database: RemoteDatabase,
   name: string | undefined,
-  { terminal }: Shows,
+  _flags: object,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
-  const all = await readCollections(database);
+  const all = await readCollections(await connected());
   const chosen = name === undefined ? all : [named(all, name)];
   const indexes = chosen.flatMap((each) => {
     const { name: collection, indexes: own } = collectionJson(each);
@@ -73,7 +70,6 @@ export async function listIndexes(
     return;
   }
   const titles = ['COLLECTION', 'INDEX', 'UNIQUE', 'SPARSE', 'KIND', 'STATE'];
-  const columns = titles.map((title) => ({ title }));
   const rows = indexes.map((index) => [
     index.collection,
     index.kind ? index.name : index.fields.join(', '),
@@ -82,7 +78,7 @@ export async function listIndexes(
     kindText(index),
     index.state,
   ]);
-  out.write(renderTable(columns, rows, out));
+  out.write(renderTable(titles, rows, out));
 }
 
 export async function readCollections(
@@ -101,19 +97,13 @@ export function named(collections: readonly CollectionStatus[], name: string): C
 
 export function collectionsTable(collections: readonly CollectionStatus[], out: Outlet): string {
   if (collections.length === 0) return 'No collections yet. The first record creates one.\n';
-  const columns = [
-    { title: 'COLLECTION' },
-    { title: 'RECORDS' },
-    { title: 'TTL' },
-    { title: 'INDEXES', overflow: 'wrap' as const },
-  ];
   const rows = collections.map(({ name, records, indexes, defaultTtlMs }) => [
     name,
     records,
     defaultTtlMs > 0 ? humanDuration(defaultTtlMs) : '',
     indexes.map(indexText).join('; '),
   ]);
-  return renderTable(columns, rows, out);
+  return renderTable(['COLLECTION', 'RECORDS', 'TTL', wrapped('INDEXES')], rows, out);
 }
 
 function indexText(index: CollectionStatus['indexes'][number]): string {
@@ -134,13 +124,14 @@ function kindText(index: CollectionStatus['indexes'][number]): string {
 }
 
 export async function dropCollection(
-  database: RemoteDatabase,
-  { collection, isConfirmed }: { collection: string; isConfirmed: boolean },
-  { terminal, database: shell }: Pick<DatabaseTools, 'terminal' | 'database'>,
+  collection: string,
+  { yes }: { yes?: boolean },
+  { connected, terminal, database: shell }: ConnectedTools,
 ): Promise<void> {
+  const database = await connected();
   const { records } = named(await readCollections(database), collection);
   const { out, json } = terminal;
-  if (!isConfirmed && terminal.in.isScreen) {
+  if (!yes && terminal.in.isScreen) {
     // The shell reads the terminal itself.
     if (shell) throw new UsageError(`Add --yes to delete ${counted(records, 'record')}.`);
     const question = `Delete "${collection}" with ${counted(records, 'record')}? [y/N] `;
@@ -154,10 +145,12 @@ export async function dropCollection(
 }
 
 export async function renameCollection(
-  database: RemoteDatabase,
-  { collection, newName }: { collection: string; newName: string },
-  { terminal }: Shows,
+  collection: string,
+  newName: string,
+  _flags: object,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
+  const database = await connected();
   named(await readCollections(database), collection);
   const { moved, seq } = await database.catalog.rename(collection, newName);
   const { out, json } = terminal;

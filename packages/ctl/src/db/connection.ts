@@ -6,7 +6,8 @@ import type { CtlCommand } from '../base/command.js';
 import { lineOf } from '../base/places.js';
 import { dataDirectory } from '../base/data-directory.js';
 import { isLocalUrl } from '../base/local-url.js';
-import type { Tools } from '../base/tools.js';
+import type { Server } from '../base/declared.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { durationOf } from '../base/arguments.js';
 
 /** Commands of the shell use its open connection. */
@@ -14,24 +15,43 @@ export interface DatabaseTools extends Tools {
   database?: RemoteDatabase;
 }
 
-/** Options of every command that talks to a server. */
-export interface ConnectionFlags {
-  url?: string;
-  key?: string;
-  data?: string;
-  timeout?: string;
-  tlsCa?: string;
-  tlsCert?: string;
-  tlsKey?: string;
+/** What handlers of the database get; it is connected to when they first ask for it. */
+export interface ConnectedTools extends DatabaseTools {
+  connected(flags?: ConnectionFlags): Promise<RemoteDatabase>;
 }
+
+/** Options of every command that talks to a server. */
+export type ConnectionFlags = Flags<'url key data timeout tlsCa tlsCert tlsKey'>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const defaultUrl = 'grpc://127.0.0.1:5433';
 const probeMs = 5_000;
 
-export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCommand {
-  if (tools.database) return command;
+/** Calls handlers with a connection, which ends with them. */
+export function databaseServer(tools: DatabaseTools): Server {
+  return {
+    connect: tools.database ? null : withConnection,
+    // The shell shows everything once.
+    hasViews: tools.database === undefined,
+    async run(handler, args, flags) {
+      let opened: Promise<RemoteDatabase> | undefined;
+      const connected = (given = flags) => (opened ??= open(tools, given));
+      try {
+        await (handler as (...given: unknown[]) => unknown)(...args, flags, {
+          ...tools,
+          connected,
+        });
+      } catch (error) {
+        throw withKeyHint(error);
+      } finally {
+        if (!tools.database) await (await opened?.catch(() => undefined))?.close();
+      }
+    },
+  };
+}
+
+function withConnection(command: CtlCommand): CtlCommand {
   return withTls(
     command
       .option(
@@ -56,18 +76,11 @@ export function withTls(command: CtlCommand): CtlCommand {
 
 /** Connects, runs and disconnects. */
 export async function withDatabase<Result>(
-  { terminal, database: open }: DatabaseTools,
+  tools: Tools,
   flags: ConnectionFlags,
   run: (database: RemoteDatabase) => Promise<Result>,
 ): Promise<Result> {
-  if (open) return run(open);
-  const { env } = terminal;
-  const timeoutMs = durationOf(flags.timeout, '--timeout');
-  const tls = await tlsOf(flags);
-  const url = await findServer(flags, env);
-  const { connect } = await import('@millrace/db/client');
-  const key = flags.key ?? (env['MILLRACE_DB_KEY']?.trim() || ownerKey(url, flags, env));
-  const database = await connect(url, { key, timeoutMs, tls });
+  const database = await open(tools, flags);
   try {
     return await run(database);
   } catch (error) {
@@ -75,6 +88,19 @@ export async function withDatabase<Result>(
   } finally {
     await database.close();
   }
+}
+
+async function open(
+  { terminal: { env }, database }: DatabaseTools,
+  flags: ConnectionFlags,
+): Promise<RemoteDatabase> {
+  if (database) return database;
+  const timeoutMs = durationOf(flags.timeout, '--timeout');
+  const tls = await tlsOf(flags);
+  const url = await findServer(flags, env);
+  const { connect } = await import('@millrace/db/client');
+  const key = flags.key ?? (env['MILLRACE_DB_KEY']?.trim() || ownerKey(url, flags, env));
+  return connect(url, { key, timeoutMs, tls });
 }
 
 /**

@@ -1,24 +1,18 @@
+import type { Flags } from '../base/tools.js';
 import { humanDuration } from '@millrace/kit/units';
-import type { Filter } from '@millrace/db';
-import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../base/tools.js';
+import { filterOf, listOf } from '../base/arguments.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { requireCollection } from './catalog.js';
 import { Progress } from './progress.js';
 import { counted } from '@millrace/contract/lists';
 import { cellsOf, CsvError, csvLine, headerLine } from '@millrace/contract/lists/csv';
 import { Refusal } from '@millrace/kit/errors';
-import type { FileFormat } from './import-items.js';
+import { formatOfName, type FileFormat } from './import-items.js';
 import type { Found } from './reads.js';
 import { recordJson } from './shapes.js';
 
-export interface ExportOptions {
-  collection: string;
-  filter: Filter | undefined;
-  fields: readonly string[];
-  documents: boolean;
-  file: string | undefined;
-  format: FileFormat;
-}
+type ExportFlags = ConnectionFlags &
+  Flags<'filter fields out', 'documents'> & { format?: FileFormat };
 
 interface Form {
   readonly start: string;
@@ -37,7 +31,7 @@ function lineOf(form: Form, record: Found, isFirst: boolean): string {
 
 /** How records are written. A CSV file is read once more before, for its header. */
 async function formOf(
-  { format, documents }: ExportOptions,
+  { format, documents }: { format: FileFormat; documents: boolean },
   stream: () => AsyncIterable<Found>,
 ): Promise<Form> {
   const shown = (record: Found) => (documents ? record.data : recordJson(record));
@@ -60,18 +54,25 @@ async function formOf(
 }
 
 export async function exportRecords(
-  database: RemoteDatabase,
-  options: ExportOptions,
-  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+  collection: string,
+  conditions: readonly string[],
+  flags: ExportFlags,
+  { connected, terminal, lifecycle }: ConnectedTools,
 ): Promise<void> {
-  const { out, err, json } = terminal;
-  const { filter, fields } = options;
-  await requireCollection(database, options.collection);
-  const records = database.collection(options.collection);
+  const { out, err } = terminal;
+  const query = { filter: filterOf(conditions, flags.filter), fields: listOf(flags.fields) };
+  const isCsv = terminal.format === 'csv';
+  const options = {
+    documents: flags.documents ?? false,
+    file: flags.out,
+    format: flags.format ?? (isCsv ? ('csv' as const) : formatOfName(flags.out)),
+  };
+  const database = await connected();
+  await requireCollection(database, collection);
+  const records = database.collection(collection);
   const progress = new Progress(terminal, 'Exported');
-  const of = err.isScreen ? await records.count(filter) : 0;
+  const of = err.isScreen ? await records.count(query.filter) : 0;
   const written = { records: 0, bytes: 0 };
-  const query = { filter, fields };
   async function* lines(): AsyncGenerator<string, void, void> {
     const form = await formOf(options, () => records.stream(query));
     for await (const record of records.stream(query)) {
@@ -98,9 +99,8 @@ export async function exportRecords(
     progress.end();
   }
   const took = humanDuration(progress.elapsedMs);
-  out.write(
-    json
-      ? `${JSON.stringify({ file: options.file, ...written }, null, 2)}\n`
-      : `Exported ${counted(written.records, 'record')} to ${options.file} in ${took}.\n`,
+  terminal.show(
+    { file: options.file, ...written },
+    `Exported ${counted(written.records, 'record')} to ${options.file} in ${took}.\n`,
   );
 }

@@ -1,18 +1,20 @@
+import type { Flags } from '../base/tools.js';
+import { wholeNumber } from '../base/arguments.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
+import { formatOfName, typesOf, importTexts, type FileFormat } from './import-items.js';
 import { createReadStream, statSync } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
-import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
+import type { RemoteCollection } from '@millrace/db/client';
 import { programName } from '../base/command-name.js';
 import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
 import type { CellTypes } from '@millrace/contract/lists/csv';
-import { importTexts, type FileFormat } from './import-items.js';
 import { Progress } from './progress.js';
 import { counted } from '@millrace/contract/lists';
 
-export interface ImportOptions extends LineOptions {
+interface ImportOptions extends LineOptions {
   collection: string;
   file: string | undefined;
   merge: boolean;
@@ -23,6 +25,9 @@ export interface ImportOptions extends LineOptions {
   keepGoing: boolean;
 }
 
+type ImportFlags = ConnectionFlags &
+  Flags<'keyField batch startLine types', 'documents merge keepGoing'> & { format?: FileFormat };
+
 type Records = RemoteCollection<Record<string, unknown>>;
 type Operation = Parameters<Records['bulkWrite']>[0][number];
 
@@ -31,10 +36,25 @@ const settleMs = 3_000;
 const maxBatchBytes = 4 * 1024 * 1024;
 
 export async function importRecords(
-  database: RemoteDatabase,
-  options: ImportOptions,
-  { terminal, lifecycle, exitWith }: Pick<Tools, 'terminal' | 'lifecycle' | 'exitWith'>,
+  collection: string,
+  file: string | undefined,
+  flags: ImportFlags,
+  { connected, terminal, lifecycle, exitWith }: ConnectedTools,
 ): Promise<void> {
+  const format = flags.format ?? formatOfName(file);
+  const options = {
+    collection,
+    file,
+    keyField: flags.keyField,
+    documents: flags.documents ?? false,
+    merge: flags.merge ?? false,
+    format,
+    types: typesOf(flags.types, format),
+    batch: Math.min(wholeNumber(flags.batch, '--batch') || 1000, 10_000),
+    startLine: wholeNumber(flags.startLine, '--start-line', 1) ?? 1,
+    keepGoing: flags.keepGoing ?? false,
+  };
+  const database = await connected();
   const fromStdin = options.file === undefined || options.file === '-';
   const ofBytes = fromStdin ? 0 : sizeOf(options.file!);
   const input = fromStdin ? terminal.in.stream : createReadStream(options.file!);

@@ -1,3 +1,4 @@
+import type { Flags } from '../base/tools.js';
 import { isDeepStrictEqual } from 'node:util';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
@@ -5,37 +6,44 @@ import type { IndexAdvice, IndexStatus, RemoteDatabase } from '@millrace/db/clie
 import { asTyped } from '../base/command-name.js';
 import { rest } from '../base/rest.js';
 import { renderTable } from '../render/table.js';
-import type { Tools } from '../base/tools.js';
-import { listOf } from '../base/arguments.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
+import { filterOf, listOf, wholeNumber } from '../base/arguments.js';
 import { named, readCollections } from './catalog.js';
 
-type Shows = Pick<Tools, 'terminal'>;
-
-export interface CreateIndexParams {
-  collection: string;
-  fields: readonly string[];
-  unique: boolean;
-  sparse: boolean;
-  collation: 'ci' | undefined;
-  kind: 'search' | 'vector' | undefined;
-  dims: number | undefined;
-  metric: 'cosine' | 'dot' | 'l2' | undefined;
-  storage: 'int8' | undefined;
-  language: string | undefined;
-  weights: Record<string, number> | undefined;
-  where: object | undefined;
-  wait: boolean;
-}
+type CreateIndexFlags = ConnectionFlags &
+  Flags<'dims language weights where', 'unique sparse ci search vector int8'> & {
+    collation?: 'ci';
+    metric?: 'cosine' | 'dot' | 'l2';
+    wait: boolean;
+  };
 
 const pollMs = 100;
 
 export async function createIndex(
-  database: RemoteDatabase,
-  { collection, fields: given, wait, ...kind }: CreateIndexParams,
-  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+  collection: string,
+  given: readonly string[],
+  flags: CreateIndexFlags,
+  { connected, terminal, lifecycle }: ConnectedTools,
 ): Promise<void> {
-  const definition = { fields: given.flatMap(listOf), ...kind };
-  if (kind.kind === 'vector' && definition.fields.length !== 1) {
+  const { where, wait } = flags;
+  const isJson = where?.trimStart().startsWith('{') ?? false;
+  const definition = {
+    fields: given.flatMap(listOf),
+    unique: flags.unique ?? false,
+    sparse: flags.sparse ?? false,
+    collation: flags.ci ? ('ci' as const) : flags.collation,
+    kind: kindOf(flags),
+    dims: wholeNumber(flags.dims, '--dims', 1),
+    metric: flags.metric,
+    storage: flags.int8 ? ('int8' as const) : undefined,
+    language: flags.language,
+    weights: weightsOf(flags.weights),
+    where: isJson
+      ? filterOf([], where, '--where')
+      : filterOf(where === undefined ? [] : [where], undefined),
+  };
+  const database = await connected();
+  if (definition.kind === 'vector' && definition.fields.length !== 1) {
     throw new UsageError('A vector index has one field.');
   }
   const { index: made, seq } = await database.catalog.createIndex(collection, definition);
@@ -46,7 +54,7 @@ export async function createIndex(
   }
   const name = index.fields.join(', ');
   if (index.state === 'failed') {
-    const hint = kind.unique ? ' Records have equal values.' : '';
+    const hint = definition.unique ? ' Records have equal values.' : '';
     throw new Refusal(
       'INDEX_FAILED',
       `The index on (${name}) of "${collection}" could not be built.${hint} The log of the ` +
@@ -54,27 +62,20 @@ export async function createIndex(
         index.fields.join(' '),
     );
   }
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ index: { collection, ...index }, seq }, null, 2)}\n`);
-  else {
-    const verb = seq === 0 ? 'exists already' : 'created';
-    out.write(`Index on (${name}) of "${collection}" ${verb}, ${index.state}.\n`);
-  }
+  const verb = seq === 0 ? 'exists already' : 'created';
+  terminal.show(
+    { index: { collection, ...index }, seq },
+    `Index on (${name}) of "${collection}" ${verb}, ${index.state}.\n`,
+  );
 }
 
-export function kindOf({
-  search,
-  vector,
-}: {
-  search?: boolean;
-  vector?: boolean;
-}): CreateIndexParams['kind'] {
+function kindOf({ search, vector }: CreateIndexFlags): 'search' | 'vector' | undefined {
   if (search && vector) throw new UsageError('An index has --search or --vector, not both.');
   return search ? 'search' : vector ? 'vector' : undefined;
 }
 
 /** `title=3,body=1` as an object. */
-export function weightsOf(text: string | undefined): Record<string, number> | undefined {
+function weightsOf(text: string | undefined): Record<string, number> | undefined {
   if (text === undefined) return undefined;
   const weights = listOf(text).map((each): [string, number] => {
     const [field = '', weight] = each.split('=');
@@ -101,12 +102,13 @@ async function current(
 }
 
 export async function dropIndex(
-  database: RemoteDatabase,
   collection: string,
   given: readonly string[],
-  { terminal }: Shows,
+  _flags: object,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
   const fields = given.flatMap(listOf);
+  const database = await connected();
   const seq = await database.catalog.dropIndex(collection, fields.join(','));
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify({ seq })}\n`);
@@ -114,10 +116,11 @@ export async function dropIndex(
 }
 
 export async function adviseIndexes(
-  database: RemoteDatabase,
   collection: string | undefined,
-  { terminal }: Shows,
+  _flags: object,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
+  const database = await connected();
   if (collection !== undefined) named(await readCollections(database), collection);
   const all = await database.catalog.adviseIndexes();
   const advice = all.filter((each) => collection === undefined || each.collection === collection);
@@ -131,7 +134,6 @@ export async function adviseIndexes(
     return;
   }
   const titles = ['COLLECTION', 'INDEX', 'QUERIES', 'TOTAL', 'MAX', 'ROWS READ', 'RETURNED'];
-  const columns = [...titles.map((title) => ({ title })), { title: 'LAST FILTER' }];
   const rows = advice.map((each) => [
     each.collection,
     `${each.fields.join(', ')}${each.collation && ` (${each.collation})`}`,
@@ -142,7 +144,7 @@ export async function adviseIndexes(
     each.rowsReturned,
     each.filter,
   ]);
-  out.write(renderTable(columns, rows, out));
+  out.write(renderTable([...titles.map((title) => ({ title })), 'LAST FILTER'], rows, out));
   const [first] = advice;
   out.write(
     asTyped('Create one with: ctl db index create ') +

@@ -13,7 +13,7 @@ import {
   unnamedFile,
   type Credentials,
 } from '../base/credentials.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 
 export interface KeyEntry {
   id: string;
@@ -22,16 +22,9 @@ export interface KeyEntry {
   expires_at?: string;
 }
 
-export interface KeysFileFlags {
-  keysFile?: string;
-  config?: string;
-}
+export type KeysFileFlags = Flags<'keysFile config'>;
 
-export interface CreateKeyFlags extends KeysFileFlags {
-  id?: string;
-  scope: string[];
-  expires?: string;
-}
+export type CreateKeyFlags = KeysFileFlags & Flags<'id expires'> & { scope: string[] };
 
 export const keys: Credentials<KeyEntry> = {
   list: 'keys',
@@ -62,15 +55,11 @@ export async function createKey(flags: CreateKeyFlags, { terminal }: Shows): Pro
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
   });
   const key = `${id}.${secret}`;
-  const { out, json } = terminal;
-  if (json) {
-    const shown = { id, key, scopes, expires_at: expiresAt ?? null, file };
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-    return;
-  }
   const until = expiresAt === undefined ? '' : ` until ${expiresAt}`;
-  out.write(
-    `The key "${id}" is in ${file}; it may ` +
+  terminal.show(
+    { id, key, scopes, expires_at: expiresAt ?? null, file },
+    () =>
+      `The key "${id}" is in ${file}; it may ` +
       `${scopes.map(scopeText).join(', ')}${until}.\nIt is shown only once:\n\n  ` +
       `${key}\n\nSend it as x-api-key, or set MILLRACE_DB_KEY for commands.\n`,
   );
@@ -86,12 +75,7 @@ export async function revokeKey(id: string, flags: KeysFileFlags, tools: Shows):
     ? ' Give the id of the key, which is the part before its secret.'
     : '';
   await removeEntry(keys, file, id, (message) => new Refusal('UNKNOWN_KEY', `${message}${hint}`));
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ revoked: id, file }, null, 2)}\n`
-      : `Removed the key "${id}" from ${file}.\n`,
-  );
+  tools.terminal.show({ revoked: id, file }, `Removed the key "${id}" from ${file}.\n`);
 }
 
 /** Lower-case letters and digits, 256 random bits. */

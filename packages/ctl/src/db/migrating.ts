@@ -1,3 +1,5 @@
+import { wholeNumber } from '../base/arguments.js';
+import type { ConnectedTools } from './connection.js';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,10 +13,8 @@ import {
   type Migration,
   type MigrationState,
   type RemoteCollection,
-  type RemoteDatabase,
 } from '@millrace/db/client';
 import { counted } from '@millrace/contract/lists';
-import type { Tools } from '../base/tools.js';
 import { requireCollection } from './catalog.js';
 import { Progress } from './progress.js';
 
@@ -26,10 +26,12 @@ export interface MigrateParams {
 
 /** Migrates the records of a collection with revision checks, in batches; safe to repeat. */
 export async function migrateCollection(
-  database: RemoteDatabase,
-  { collection, module, batch }: MigrateParams,
-  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+  collection: string,
+  { module, batch: given }: { module: string; batch?: string },
+  { connected, terminal, lifecycle }: ConnectedTools,
 ): Promise<void> {
+  const batch = Math.min(wholeNumber(given, '--batch', 1) ?? 500, 10_000);
+  const database = await connected();
   const migrations = await loadMigrations(collection, module);
   const records = database.collection(collection);
   const states = database.collection<MigrationState>(migrationsCollection);

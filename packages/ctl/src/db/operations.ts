@@ -1,7 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import type { RemoteDatabase, RemoteTransaction } from '@millrace/db/client';
-import type { Tools } from '../base/tools.js';
+import type { ConnectedTools } from './connection.js';
 import type { Terminal } from '../base/terminal.js';
 import { durationOf, isObject, parseJson } from '../base/arguments.js';
 import { counted } from '@millrace/contract/lists';
@@ -30,10 +30,7 @@ interface Done {
   created?: boolean;
 }
 
-export async function readOperations(
-  file: string | undefined,
-  terminal: Terminal,
-): Promise<Operation[]> {
+async function readOperations(file: string | undefined, terminal: Terminal): Promise<Operation[]> {
   const fromStdin = file === undefined || file === '-';
   const text = fromStdin
     ? await (await import('node:stream/consumers')).text(terminal.in.stream)
@@ -116,10 +113,12 @@ function isOp(op: unknown): op is Op {
 
 /** Runs the operations in one transaction and prints their results. */
 export async function runOperations(
-  database: RemoteDatabase,
-  operations: readonly Operation[],
-  { terminal }: Pick<Tools, 'terminal'>,
+  file: string | undefined,
+  _flags: object,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
+  const operations = await readOperations(file, terminal);
+  const database = await connected();
   const [done, transaction] = await database.transaction(async (transaction) => {
     const done: Done[] = [];
     for (const [at, operation] of operations.entries()) {

@@ -2,10 +2,20 @@ import { Refusal } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import type { AggregateQuery, FindQuery, PlanReport, StoredRecord } from '@millrace/db';
 import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import { requireCollection } from './catalog.js';
-import type { GroupText } from './aggregates.js';
+import { parseAccumulator, parseGroups } from './aggregates.js';
+import {
+  documentOf,
+  filterOf,
+  listOf,
+  lookupsOf,
+  parseOrder,
+  wholeNumber,
+} from '../base/arguments.js';
+import type { Terminal } from '../base/terminal.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { counted } from '@millrace/contract/lists';
 import { recordSheet, cellOf, recordsTable } from './records-table.js';
 import { aggregateJson, planJson, recordJson } from './shapes.js';
@@ -28,36 +38,50 @@ export async function recordNamed(
 }
 
 export async function getRecord(
-  database: RemoteDatabase,
-  options: { collection: string; name: string; fields: readonly string[] },
-  { terminal }: Pick<Tools, 'terminal'>,
+  collection: string,
+  name: string,
+  flags: ConnectionFlags & { fields?: string },
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
-  const record = await recordNamed(database, options.collection, options.name, options.fields);
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ record: recordJson(record) }, null, 2)}\n`);
-  else out.write(recordSheet(record, out));
+  const fields = listOf(flags.fields);
+  const record = await recordNamed(await connected(), collection, name, fields);
+  terminal.show({ record: recordJson(record) }, (out) => recordSheet(record, out));
 }
 
-export interface FindParams extends Pick<
-  FindQuery,
-  'filter' | 'orderBy' | 'fields' | 'projection' | 'search' | 'near' | 'lookup' | 'cursor'
-> {
-  collection: string;
-  limit: number | undefined;
-  all: boolean;
-  count: boolean;
-  explain: boolean;
+type FindFlags = ConnectionFlags &
+  Flags<'filter orderBy limit cursor fields exclude search near lookup', 'fuzzy all count explain'>;
+
+type AggregateFlags = ConnectionFlags &
+  Flags<'filter groupBy lookup having orderBy limit', 'explain'> & { compute?: string[] };
+
+async function queryOf(conditions: readonly string[], flags: FindFlags, terminal: Terminal) {
+  const { exclude, search, near, fuzzy = false, explain = false } = flags;
+  return {
+    filter: filterOf(conditions, flags.filter),
+    orderBy: parseOrder(flags.orderBy),
+    fields: listOf(flags.fields),
+    projection: exclude === undefined ? undefined : { exclude: listOf(exclude) },
+    search: search === undefined ? undefined : { text: search, fuzzy },
+    near: near === undefined ? undefined : ((await documentOf(near, terminal)) as never),
+    lookup: lookupsOf(flags.lookup),
+    limit: wholeNumber(flags.limit, '--limit'),
+    cursor: flags.cursor,
+    explain,
+  };
 }
 
 export async function findRecords(
-  database: RemoteDatabase,
-  options: FindParams,
-  tools: Pick<Tools, 'terminal'>,
+  collection: string,
+  conditions: readonly string[],
+  flags: FindFlags,
+  tools: ConnectedTools,
 ): Promise<void> {
   const { out, json } = tools.terminal;
-  const { collection, limit, all, count: isCount, ...query } = options;
+  const { limit, ...query } = await queryOf(conditions, flags, tools.terminal);
+  const { all } = flags;
+  const database = await tools.connected();
   const records = database.collection(collection);
-  if (isCount) {
+  if (flags.count) {
     const isRanked = query.search !== undefined || query.near !== undefined;
     const count = isRanked ? await hitCount(records, query) : await records.count(query.filter);
     if (count === 0) await requireCollection(database, collection);
@@ -121,10 +145,14 @@ async function streamAll(
 }
 
 export async function distinctValues(
-  database: RemoteDatabase,
-  { collection, field, filter }: { collection: string; field: string; filter: FindQuery['filter'] },
-  { terminal }: Pick<Tools, 'terminal'>,
+  collection: string,
+  field: string,
+  conditions: readonly string[],
+  flags: ConnectionFlags & { filter?: string },
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
+  const filter = filterOf(conditions, flags.filter);
+  const database = await connected();
   const values = await database.collection(collection).distinct(field, filter);
   if (values.length === 0) await requireCollection(database, collection);
   const { out, json } = terminal;
@@ -133,25 +161,34 @@ export async function distinctValues(
 }
 
 export async function aggregateRecords(
-  database: RemoteDatabase,
-  options: Omit<AggregateQuery, 'aggregates' | 'groupBy'> & {
-    collection: string;
-    groupBy?: readonly GroupText[];
-    aggregates: readonly { name: string; op: string; field?: string }[];
-  },
-  { terminal }: Pick<Tools, 'terminal'>,
+  collection: string,
+  conditions: readonly string[],
+  flags: AggregateFlags,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
   const { out, json } = terminal;
-  const { collection, ...query } = options;
-  const result = await database.collection(collection).aggregate(query as AggregateQuery);
+  const { having, explain = false } = flags;
+  const isJson = having?.trimStart().startsWith('{');
+  const options = {
+    filter: filterOf(conditions, flags.filter),
+    groupBy: parseGroups(flags.groupBy),
+    lookup: lookupsOf(flags.lookup),
+    aggregates: (flags.compute ?? []).map(parseAccumulator),
+    having: isJson
+      ? filterOf([], having, '--having')
+      : filterOf(having === undefined ? [] : [having], undefined),
+    orderBy: parseOrder(flags.orderBy),
+    limit: wholeNumber(flags.limit, '--limit'),
+    explain,
+  };
+  const database = await connected();
+  const result = await database.collection(collection).aggregate(options as AggregateQuery);
   if (!result.groups.some(({ count }) => count > 0)) await requireCollection(database, collection);
   if (json) {
-    out.write(`${JSON.stringify(aggregateJson(result, options.explain ?? false), null, 2)}\n`);
+    out.write(`${JSON.stringify(aggregateJson(result, explain), null, 2)}\n`);
     return;
   }
-  const groupBy = (options.groupBy ?? []).map((group) =>
-    typeof group === 'string' ? group : group.as,
-  );
+  const groupBy = options.groupBy.map((group) => (typeof group === 'string' ? group : group.as));
   const names = options.aggregates.map(({ name }) => name);
   const titles = [...groupBy, ...(names.includes('count') ? [] : ['count']), ...names];
   const rows = result.groups.map(({ key, count, values }) =>
@@ -160,15 +197,9 @@ export async function aggregateRecords(
       return title in values ? cellOf(values[title]) : cellOf(count);
     }),
   );
-  out.write(
-    renderTable(
-      titles.map((title) => ({ title })),
-      rows,
-      out,
-    ),
-  );
+  out.write(renderTable(titles, rows, out));
   if (groupBy.length > 0) out.write(`${counted(rows.length, 'group')}\n`);
-  if (options.explain) out.write(planText(result.plan));
+  if (explain) out.write(planText(result.plan));
 }
 
 function planText(plan: PlanReport): string {

@@ -1,63 +1,4 @@
 import type { Commands } from '../base/declared.js';
-import { withDatabase, type ConnectionFlags, type DatabaseTools } from './connection.js';
-
-interface FindFlags extends ConnectionFlags {
-  filter?: string;
-  orderBy?: string;
-  limit?: string;
-  cursor?: string;
-  fields?: string;
-  exclude?: string;
-  search?: string;
-  fuzzy?: boolean;
-  near?: string;
-  lookup?: string;
-  all?: boolean;
-  count?: boolean;
-  explain?: boolean;
-}
-
-interface AggregateFlags extends ConnectionFlags {
-  filter?: string;
-  groupBy?: string;
-  lookup?: string;
-  compute?: string[];
-  having?: string;
-  orderBy?: string;
-  limit?: string;
-  explain?: boolean;
-}
-
-interface WatchFlags extends ConnectionFlags {
-  filter?: string;
-  database?: boolean;
-  initial?: boolean;
-  before?: boolean;
-  resume?: string;
-  startSeq?: string;
-  fields?: string;
-  max?: string;
-}
-
-interface InsertFlags extends ConnectionFlags {
-  recordKey?: string;
-  id?: string;
-  ttl?: string;
-  requestId?: string;
-}
-
-interface PutFlags extends ConnectionFlags {
-  merge?: boolean;
-  ifRev?: string;
-  ttl?: string;
-  requestId?: string;
-}
-
-type UpdateFlags = Omit<PutFlags, 'merge'>;
-
-interface CountFlags extends ConnectionFlags {
-  filter?: string;
-}
 
 const lookupOption = [
   '--lookup <json>',
@@ -84,8 +25,8 @@ const conditions = [
 /** Explains conditions in the help. */
 export const conditionsSection = ['Conditions:', conditions] as const;
 
-/** The commands on records, which the shell has too. */
-export const recordCommands = (tools: DatabaseTools): Commands => ({
+/** The commands on records; in the shell, --key is not the API key. */
+export const recordCommands = (isShell: boolean): Commands => ({
   get: {
     summary: 'Read one record',
     description: 'Show the record with this key or id.',
@@ -97,14 +38,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db get people ada --json', 'for scripts: {"record": ...}'],
     ],
     exitCodes: { 1: 'no such record, or failure' },
-    run: async (collection: string, name: string, flags: ConnectionFlags & { fields?: string }) => {
-      const [{ getRecord }, { listOf }] = await Promise.all([
-        import('./reads.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = { collection, name, fields: listOf(flags.fields) };
-      await withDatabase(tools, flags, (database) => getRecord(database, options, tools));
-    },
+    run: async () => (await import('./reads.js')).getRecord,
   },
   put: {
     summary: 'Create or replace the record with a key',
@@ -124,22 +58,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       [`ctl db put people ada '{"age":37}' --merge`, 'change one field'],
       [`ctl db put people ada @ada.json --if-rev 3`, 'unless somebody else changed it first'],
     ],
-    run: async (collection: string, key: string, data: string | undefined, flags: PutFlags) => {
-      const [{ putRecord }, { documentOf, durationOf, wholeNumber }] = await Promise.all([
-        import('./writes.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = {
-        collection,
-        key,
-        data: await documentOf(data, tools.terminal),
-        merge: flags.merge ?? false,
-        ifRev: wholeNumber(flags.ifRev, '--if-rev'),
-        ttlMs: durationOf(flags.ttl, '--ttl'),
-        requestId: flags.requestId,
-      };
-      await withDatabase(tools, flags, (database) => putRecord(database, options, tools));
-    },
+    run: async () => (await import('./writes.js')).putRecord,
   },
   update: {
     summary: 'Change parts of a record with operators',
@@ -152,7 +71,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ['[update]', 'JSON object of operators, @file, or - for stdin'],
     ],
     options: [
-      ...(tools.database ? ([['--key <key>', 'Key of the record']] as const) : []),
+      ...(isShell ? ([['--key <key>', 'Key of the record']] as const) : []),
       ['--if-rev <number>', 'Only if the record still has this revision'],
       ['--ttl <duration>', 'Time to live from now: 30m; 0 means no expiry'],
       [
@@ -168,31 +87,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ],
     ],
     exitCodes: { 1: 'no such record, or failure' },
-    run: async (
-      collection: string,
-      name: string,
-      given: string | undefined,
-      flags: UpdateFlags,
-    ) => {
-      const [{ updateRecord }, { documentOf, durationOf, wholeNumber }] = await Promise.all([
-        import('./writes.js'),
-        import('../base/arguments.js'),
-      ]);
-      // With one argument it is the update, and --key names the record instead of the API key.
-      const isByKey = given === undefined && flags.key !== undefined;
-      const options = {
-        collection,
-        name: isByKey ? undefined : name,
-        key: isByKey ? flags.key : undefined,
-        update: await documentOf(isByKey ? name : given, tools.terminal),
-        ifRev: wholeNumber(flags.ifRev, '--if-rev'),
-        ttlMs: durationOf(flags.ttl, '--ttl'),
-        requestId: flags.requestId,
-      };
-      const { key, ...connection } = flags;
-      const how = isByKey ? connection : { ...connection, ...(key === undefined ? {} : { key }) };
-      await withDatabase(tools, how, (database) => updateRecord(database, options, tools));
-    },
+    run: async () => (await import('./writes.js')).updateRecord,
   },
   insert: {
     summary: 'Insert a record',
@@ -211,21 +106,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       [`ctl db insert people '{"name":"Ada","age":36}'`, 'with a generated id'],
       [`ctl db insert people @ada.json --record-key ada`, 'from a file, under a key'],
     ],
-    run: async (collection: string, data: string | undefined, flags: InsertFlags) => {
-      const [{ insertRecord }, { documentOf, durationOf }] = await Promise.all([
-        import('./writes.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = {
-        collection,
-        data: await documentOf(data, tools.terminal),
-        key: flags.recordKey,
-        id: flags.id,
-        ttlMs: durationOf(flags.ttl, '--ttl'),
-        requestId: flags.requestId,
-      };
-      await withDatabase(tools, flags, (database) => insertRecord(database, options, tools));
-    },
+    run: async () => (await import('./writes.js')).insertRecord,
   },
   delete: {
     summary: 'Delete one record',
@@ -236,12 +117,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db delete people ada --json', 'for scripts: {"record": ..., "seq": ...}'],
     ],
     exitCodes: { 1: 'no such record, or failure' },
-    run: async (collection: string, name: string, flags: ConnectionFlags) => {
-      const { deleteRecord } = await import('./writes.js');
-      await withDatabase(tools, flags, (database) =>
-        deleteRecord(database, { collection, name }, tools),
-      );
-    },
+    run: async () => (await import('./writes.js')).deleteRecord,
   },
   find: {
     summary: 'Find records',
@@ -271,32 +147,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db find people --count', 'the number of matches'],
       ['ctl db find people --json', 'for scripts: {"records": [...], "next_cursor": ""}'],
     ],
-    run: async (collection: string, conditions: string[], flags: FindFlags) => {
-      const [
-        { findRecords },
-        { parseOrder, listOf, wholeNumber, filterOf, documentOf, lookupsOf },
-      ] = await Promise.all([import('./reads.js'), import('../base/arguments.js')]);
-      const { near, lookup } = flags;
-      const query = {
-        collection,
-        filter: filterOf(conditions, flags.filter),
-        orderBy: parseOrder(flags.orderBy),
-        fields: listOf(flags.fields),
-        projection: flags.exclude === undefined ? undefined : { exclude: listOf(flags.exclude) },
-        search:
-          flags.search === undefined
-            ? undefined
-            : { text: flags.search, fuzzy: flags.fuzzy ?? false },
-        near: near === undefined ? undefined : ((await documentOf(near, tools.terminal)) as never),
-        lookup: lookupsOf(lookup),
-        limit: wholeNumber(flags.limit, '--limit'),
-        cursor: flags.cursor,
-        all: flags.all ?? false,
-        count: flags.count ?? false,
-        explain: flags.explain ?? false,
-      };
-      await withDatabase(tools, flags, (database) => findRecords(database, query, tools));
-    },
+    run: async () => (await import('./reads.js')).findRecords,
     section: conditionsSection,
   },
   count: {
@@ -309,14 +160,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ["ctl db count people 'age>30'", 'those that match'],
     ],
     exitCodes: { 1: 'no such collection, or failure' },
-    run: async (collection: string, conditions: string[], flags: CountFlags) => {
-      const [{ countRecords }, { filterOf }] = await Promise.all([
-        import('./catalog.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = { collection, filter: filterOf(conditions, flags.filter) };
-      await withDatabase(tools, flags, (database) => countRecords(database, options, tools));
-    },
+    run: async () => (await import('./catalog.js')).countRecords,
     section: conditionsSection,
   },
   distinct: {
@@ -335,14 +179,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ["ctl db distinct people tags 'age>30' --json", 'for scripts: {"values": [...]}'],
     ],
     exitCodes: { 1: 'no such collection, or failure' },
-    run: async (collection: string, field: string, conditions: string[], flags: CountFlags) => {
-      const [{ distinctValues }, { filterOf }] = await Promise.all([
-        import('./reads.js'),
-        import('../base/arguments.js'),
-      ]);
-      const query = { collection, field, filter: filterOf(conditions, flags.filter) };
-      await withDatabase(tools, flags, (database) => distinctValues(database, query, tools));
-    },
+    run: async () => (await import('./reads.js')).distinctValues,
     section: conditionsSection,
   },
   aggregate: {
@@ -373,26 +210,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ],
       ['ctl db aggregate people --group-by city --json', 'for scripts: {"groups": [...]}'],
     ],
-    run: async (collection: string, conditions: string[], flags: AggregateFlags) => {
-      const [{ aggregateRecords }, { parseOrder, wholeNumber, filterOf, lookupsOf }] =
-        await Promise.all([import('./reads.js'), import('../base/arguments.js')]);
-      const { parseAccumulator, parseGroups } = await import('./aggregates.js');
-      const having = flags.having?.trimStart().startsWith('{')
-        ? filterOf([], flags.having, '--having')
-        : filterOf(flags.having === undefined ? [] : [flags.having], undefined);
-      const query = {
-        collection,
-        filter: filterOf(conditions, flags.filter),
-        groupBy: parseGroups(flags.groupBy),
-        lookup: lookupsOf(flags.lookup),
-        aggregates: (flags.compute ?? []).map(parseAccumulator),
-        having,
-        orderBy: parseOrder(flags.orderBy),
-        limit: wholeNumber(flags.limit, '--limit'),
-        explain: flags.explain ?? false,
-      };
-      await withDatabase(tools, flags, (database) => aggregateRecords(database, query, tools));
-    },
+    run: async () => (await import('./reads.js')).aggregateRecords,
     section: conditionsSection,
   },
   watch: {
@@ -419,24 +237,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ["ctl db watch people --initial 'age>30'", 'existing records, then changes'],
       ['ctl db watch people --json', 'for scripts: one line per commit'],
     ],
-    run: async (collection: string | undefined, conditions: string[], flags: WatchFlags) => {
-      const [{ watchRecords }, { listOf, wholeNumber, filterOf }] = await Promise.all([
-        import('./watching.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = {
-        collection,
-        database: flags.database ?? false,
-        filter: filterOf(conditions, flags.filter),
-        fields: listOf(flags.fields),
-        includeInitial: flags.initial ?? false,
-        includeBefore: flags.before ?? false,
-        resumeToken: flags.resume,
-        startSeq: wholeNumber(flags.startSeq, '--start-seq'),
-        max: wholeNumber(flags.max, '--max'),
-      };
-      await withDatabase(tools, flags, (database) => watchRecords(database, options, tools));
-    },
+    run: async () => (await import('./watching.js')).watchRecords,
     section: conditionsSection,
   },
   tx: {
@@ -455,10 +256,6 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
         'from another program',
       ],
     ],
-    run: async (file: string | undefined, flags: ConnectionFlags) => {
-      const { readOperations, runOperations } = await import('./operations.js');
-      const operations = await readOperations(file, tools.terminal);
-      await withDatabase(tools, flags, (database) => runOperations(database, operations, tools));
-    },
+    run: async () => (await import('./operations.js')).runOperations,
   },
 });

@@ -1,6 +1,6 @@
 import type { StoredRecord } from '@millrace/db';
 import type { Outlet } from '../base/terminal.js';
-import { renderTable, type Cell } from '../render/table.js';
+import { renderTable, renderFacts, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
 
 type Shown = StoredRecord<Record<string, unknown>>;
@@ -72,7 +72,7 @@ export function recordSheet(record: StoredRecord<object>, out: Outlet): string {
   facts.push(['created', record.createdAt.toISOString()]);
   if (record.rev > 1) facts.push(['updated', record.updatedAt.toISOString()]);
   if (record.expiresAt) facts.push(['expires', record.expiresAt.toISOString()]);
-  const table = renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], facts, out);
+  const table = renderFacts(facts, out);
   const lines = JSON.stringify(record.data, null, 2).split('\n').map(printable);
   return `${table}${lines.join('\n')}\n`;
 }

@@ -9,11 +9,11 @@ import { counted } from '@millrace/contract/lists';
 const verbs = { check: 'Checking', restore: 'Restored', verify: 'Verifying' } as const;
 
 export async function restoreTo(
-  files: readonly string[],
-  directory: string,
-  to: RestoreTarget | undefined,
+  flags: { from: string[]; data: string; to?: string },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
+  const { from: files, data: directory } = flags;
+  const to = targetOf(flags.to);
   const { restore } = await import('@millrace/db');
   const progress = new Progress(terminal, '');
   const restored = await restore(files, directory, {

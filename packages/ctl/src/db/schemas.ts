@@ -1,24 +1,19 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { SchemaInfo, SetSchemaResult } from '@millrace/db';
-import type { RemoteDatabase } from '@millrace/db/client';
 import { asTyped, programName } from '../base/command-name.js';
 import { renderTable } from '../render/table.js';
 import type { Terminal } from '../base/terminal.js';
-import type { Tools } from '../base/tools.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { isObject, parseJson } from '../base/arguments.js';
 import { counted } from '@millrace/contract/lists';
 
-type Shows = Pick<Tools, 'terminal'>;
-
-export interface SetSchemaParams {
-  collection: string;
-  schema: object;
+interface SetSchemaFlags extends ConnectionFlags {
   validate: 'strict' | 'warn';
-  force: boolean;
+  force?: boolean;
 }
 
 /** The schema in a file. What is wrong with the file is a failure, not a usage error. */
-export async function readSchema(file: string, terminal: Terminal): Promise<object> {
+async function readSchema(file: string, terminal: Terminal): Promise<object> {
   const isStdin = file === '-';
   const text = isStdin
     ? await (await import('node:stream/consumers')).text(terminal.in.stream)
@@ -35,10 +30,13 @@ export async function readSchema(file: string, terminal: Terminal): Promise<obje
 }
 
 export async function setSchema(
-  database: RemoteDatabase,
-  { collection, schema, validate, force }: SetSchemaParams,
-  { terminal, exitWith }: Pick<Tools, 'terminal' | 'exitWith'>,
+  collection: string,
+  file: string,
+  { validate, force = false }: SetSchemaFlags,
+  { connected, terminal, exitWith }: ConnectedTools,
 ): Promise<void> {
+  const schema = await readSchema(file, terminal);
+  const database = await connected();
   const result = await database.schemas.set(collection, schema, { validate, force });
   const { out, err, json } = terminal;
   if (!result.applied) exitWith(1);
@@ -61,17 +59,17 @@ export async function setSchema(
 }
 
 function violationsText({ violations, violating }: SetSchemaResult, { out }: Terminal): string {
-  const columns = [{ title: 'RECORD' }, { title: 'FIELD' }, { title: 'PROBLEM' }];
   const rows = violations.map(({ id, key, path, message }) => [key || id, path, message]);
   const rest = violating - violations.length;
-  return `${renderTable(columns, rows, out)}${rest > 0 ? `and ${rest} more\n` : ''}`;
+  return `${renderTable(['RECORD', 'FIELD', 'PROBLEM'], rows, out)}${rest > 0 ? `and ${rest} more\n` : ''}`;
 }
 
 export async function showSchema(
-  database: RemoteDatabase,
   collection: string,
-  { terminal }: Shows,
+  _flags: object,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
+  const database = await connected();
   const found = await database.schemas.get(collection);
   if (!found) {
     throw new Refusal(
@@ -84,17 +82,18 @@ export async function showSchema(
 }
 
 export async function removeSchema(
-  database: RemoteDatabase,
   collection: string,
-  { terminal }: Shows,
+  _flags: object,
+  { connected, terminal }: ConnectedTools,
 ): Promise<void> {
+  const database = await connected();
   const seq = await database.schemas.remove(collection);
   const { out, json } = terminal;
   out.write(json ? `${JSON.stringify({ seq })}\n` : `Schema of "${collection}" removed.\n`);
 }
 
-export async function listSchemas(database: RemoteDatabase, { terminal }: Shows): Promise<void> {
-  const schemas = await database.schemas.list();
+export async function listSchemas(_flags: object, { connected, terminal }: ConnectedTools) {
+  const schemas = await (await connected()).schemas.list();
   const { out, json } = terminal;
   if (json) {
     out.write(`${JSON.stringify({ schemas: schemas.map(schemaJson) }, null, 2)}\n`);
@@ -104,14 +103,13 @@ export async function listSchemas(database: RemoteDatabase, { terminal }: Shows)
     out.write(asTyped('No schemas. Set one with: ctl db schema set COLLECTION FILE\n'));
     return;
   }
-  const columns = ['COLLECTION', 'VALIDATE', 'VIOLATIONS', 'UPDATED'].map((title) => ({ title }));
   const rows = schemas.map((each) => [
     each.collection,
     each.validate,
     each.violationCount,
     each.updatedAt.toISOString(),
   ]);
-  out.write(renderTable(columns, rows, out));
+  out.write(renderTable(['COLLECTION', 'VALIDATE', 'VIOLATIONS', 'UPDATED'], rows, out));
 }
 
 /** As the REST API shows it. */

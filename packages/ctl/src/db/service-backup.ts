@@ -67,13 +67,13 @@ export async function saveBackup(
 export function showBackup(
   file: string,
   { header, trailer }: CheckedBackup,
-  { terminal: { out, json } }: Pick<Tools, 'terminal'>,
+  { terminal }: Pick<Tools, 'terminal'>,
 ): void {
   const { seq, sinceSeq, createdAt, lineageId } = header;
   const shown = { file, seq, since_seq: sinceSeq, created_at: createdAt, lineage_id: lineageId };
   const what = sinceSeq === 0 ? 'everything' : `what was committed after ${sinceSeq}`;
   const text = `Backed up ${what} (${humanBytes(trailer.bytes)}) at commit ${seq} to ${file}.\n`;
-  out.write(json ? `${JSON.stringify({ ...shown, ...trailer }, null, 2)}\n` : text);
+  terminal.show({ ...shown, ...trailer }, text);
 }
 
 /** Restores backups into the store of a new data directory. */
@@ -81,7 +81,7 @@ export async function restoreService(
   from: readonly string[],
   flags: { data: string; to?: string | undefined },
   { store, name, command }: { store: string; name: string; command: string },
-  { terminal: { out, json } }: Pick<Tools, 'terminal'>,
+  { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { data } = flags;
   const to = targetOf(flags.to);
@@ -97,5 +97,5 @@ export async function restoreService(
     `Restored ${name} at commit ${seq} to ${data}, and verified it.\n` +
     asTyped(`Serve it with: ${command} ${data}\n`);
   const shown = { data, seq, lineage_id: lineageId };
-  out.write(json ? `${JSON.stringify(shown, null, 2)}\n` : text);
+  terminal.show(shown, text);
 }

@@ -1,29 +1,8 @@
 import type { Commands } from '../base/declared.js';
-import { withDatabase, type ConnectionFlags, type DatabaseTools } from './connection.js';
-import type { FileFormat } from './import-items.js';
 import { collectionArgument, conditionsSection } from './record-commands.js';
 
-interface ImportFlags extends ConnectionFlags {
-  keyField?: string;
-  documents?: boolean;
-  merge?: boolean;
-  batch?: string;
-  startLine?: string;
-  keepGoing?: boolean;
-  format?: FileFormat;
-  types?: string;
-}
-
-interface ExportFlags extends ConnectionFlags {
-  filter?: string;
-  fields?: string;
-  documents?: boolean;
-  out?: string;
-  format?: FileFormat;
-}
-
 /** The commands that move records from and to files. */
-export const transferCommands = (tools: DatabaseTools): Commands => ({
+export const transferCommands: Commands = {
   import: {
     summary: 'Import records from NDJSON, CSV or a JSON array',
     description:
@@ -54,27 +33,7 @@ export const transferCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db import people people.csv --types zip:text', 'from a spreadsheet'],
     ],
     exitCodes: { 1: 'failure, or with --keep-going some lines were not written' },
-    run: async (collection: string, file: string | undefined, flags: ImportFlags) => {
-      const [{ importRecords }, { wholeNumber }, { formatOfName, typesOf }] = await Promise.all([
-        import('./importing.js'),
-        import('../base/arguments.js'),
-        import('./import-items.js'),
-      ]);
-      const format = flags.format ?? formatOfName(file);
-      const options = {
-        collection,
-        file,
-        keyField: flags.keyField,
-        documents: flags.documents ?? false,
-        merge: flags.merge ?? false,
-        format,
-        types: typesOf(flags.types, format),
-        batch: Math.min(wholeNumber(flags.batch, '--batch') || 1000, 10_000),
-        startLine: wholeNumber(flags.startLine, '--start-line', 1) ?? 1,
-        keepGoing: flags.keepGoing ?? false,
-      };
-      await withDatabase(tools, flags, (database) => importRecords(database, options, tools));
-    },
+    run: async () => (await import('./importing.js')).importRecords,
   },
   migrate: {
     summary: 'Migrate the documents of a collection to the last version',
@@ -96,18 +55,7 @@ export const transferCommands = (tools: DatabaseTools): Commands => ({
       ],
     ],
     exitCodes: { 1: 'a migration failed for a record, or failure' },
-    run: async (
-      collection: string,
-      flags: ConnectionFlags & { module: string; batch?: string },
-    ) => {
-      const [{ migrateCollection }, { wholeNumber }] = await Promise.all([
-        import('./migrating.js'),
-        import('../base/arguments.js'),
-      ]);
-      const batch = Math.min(wholeNumber(flags.batch, '--batch', 1) ?? 500, 10_000);
-      const options = { collection, module: flags.module, batch };
-      await withDatabase(tools, flags, (database) => migrateCollection(database, options, tools));
-    },
+    run: async () => (await import('./migrating.js')).migrateCollection,
   },
   export: {
     summary: 'Export a collection as NDJSON, CSV or a JSON array',
@@ -132,23 +80,7 @@ export const transferCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db export people city=Bern | wc -l', 'to another program'],
       ['ctl db export people -o csv', 'for a spreadsheet'],
     ],
-    run: async (collection: string, conditions: string[], flags: ExportFlags) => {
-      const [{ exportRecords }, { filterOf, listOf }, { formatOfName }] = await Promise.all([
-        import('./exporting.js'),
-        import('../base/arguments.js'),
-        import('./import-items.js'),
-      ]);
-      const isCsv = tools.terminal.format === 'csv';
-      const options = {
-        collection,
-        filter: filterOf(conditions, flags.filter),
-        fields: listOf(flags.fields),
-        documents: flags.documents ?? false,
-        file: flags.out,
-        format: flags.format ?? (isCsv ? ('csv' as const) : formatOfName(flags.out)),
-      };
-      await withDatabase(tools, flags, (database) => exportRecords(database, options, tools));
-    },
+    run: async () => (await import('./exporting.js')).exportRecords,
     section: conditionsSection,
   },
-});
+};

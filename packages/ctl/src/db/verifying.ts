@@ -1,20 +1,31 @@
+import { UsageError } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { VerifyReport } from '@millrace/db';
 import type { Tools } from '../base/tools.js';
-import { renderTable } from '../render/table.js';
+import { renderTable, wrapped } from '../render/table.js';
 import { counted } from '@millrace/contract/lists';
 
 type Shows = Pick<Tools, 'terminal' | 'exitWith'>;
 
-export async function verifyData(directory: string, tools: Shows): Promise<void> {
+/** Verifies a data directory, or a backup; `storeIn` says where the database is in a directory. */
+export async function verifyEither(
+  { data, backup }: { data?: string; backup?: string },
+  tools: Shows,
+  storeIn = (directory: string) => directory,
+): Promise<void> {
+  if (data !== undefined && backup === undefined) await verifyData(storeIn(data), tools);
+  else if (backup !== undefined && data === undefined) await verifyBackup(backup, tools);
+  else throw new UsageError('Name what to check: --data DIR or --backup FILE.');
+}
+
+async function verifyData(directory: string, tools: Shows): Promise<void> {
   const { verify } = await import('@millrace/db');
   const report = await verify(directory);
   if (!report.ok) tools.exitWith(1);
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(reportJson(report), null, 2)}\n` : reportText(report, tools));
+  tools.terminal.show(reportJson(report), () => reportText(report, tools));
 }
 
-export async function verifyBackup(file: string, { terminal }: Shows): Promise<void> {
+async function verifyBackup(file: string, { terminal }: Shows): Promise<void> {
   const { checkBackup } = await import('@millrace/db');
   const { header, trailer } = await checkBackup(file);
   const { out, json } = terminal;
@@ -52,11 +63,6 @@ function reportText(report: VerifyReport, { terminal: { out } }: Shows): string 
     `${counted(report.logEntries, 'commit')} of the log at commit ${report.seq}`;
   const took = humanDuration(report.elapsedMs);
   if (report.ok) return `No problems found: checked ${checked} in ${took}.\n`;
-  const columns = [
-    { title: 'WHAT' },
-    { title: 'WHERE' },
-    { title: 'PROBLEM', overflow: 'wrap' as const },
-  ];
   const rows = report.problems.map(({ kind, where, detail }) => [
     { text: kind, tone: 'bad' as const },
     where,
@@ -64,7 +70,7 @@ function reportText(report: VerifyReport, { terminal: { out } }: Shows): string 
   ]);
   const hidden = report.problemCount - report.problems.length;
   return (
-    renderTable(columns, rows, out) +
+    renderTable(['WHAT', 'WHERE', wrapped('PROBLEM')], rows, out) +
     (hidden > 0 ? `and ${hidden} more\n` : '') +
     `${counted(report.problemCount, 'problem')} in ${checked}. Restore from a backup.\n`
   );

@@ -1,35 +1,36 @@
+import type { Flags } from '../base/tools.js';
 import { UsageError } from '@millrace/kit/errors';
-import type { Filter, JsonObject, WatchChange, WatchMessage } from '@millrace/db';
-import type { RemoteDatabase } from '@millrace/db/client';
+import type { JsonObject, WatchChange, WatchMessage } from '@millrace/db';
 import { programName } from '../base/command-name.js';
-import type { Tools } from '../base/tools.js';
+import { filterOf, listOf, wholeNumber } from '../base/arguments.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import type { Outlet } from '../base/terminal.js';
 import { cut, printable, widthOf } from '../render/text.js';
 import { watchJson } from './shapes.js';
 
-export interface WatchOptions {
-  collection: string | undefined;
-  /** The whole database. */
-  database: boolean;
-  filter: Filter | undefined;
-  fields: readonly string[];
-  includeInitial: boolean;
-  includeBefore: boolean;
-  resumeToken: string | undefined;
-  startSeq: number | undefined;
-  max: number | undefined;
-}
+type WatchFlags = ConnectionFlags &
+  Flags<'filter resume startSeq fields max', 'database initial before'>;
 
 export async function watchRecords(
-  database: RemoteDatabase,
-  options: WatchOptions,
-  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+  collection: string | undefined,
+  conditions: readonly string[],
+  flags: WatchFlags,
+  { connected, terminal, lifecycle }: ConnectedTools,
 ): Promise<void> {
-  if ((options.collection === undefined) === !options.database) {
+  const rest = {
+    filter: filterOf(conditions, flags.filter),
+    fields: listOf(flags.fields),
+    includeInitial: flags.initial ?? false,
+    includeBefore: flags.before ?? false,
+    resumeToken: flags.resume,
+    startSeq: wholeNumber(flags.startSeq, '--start-seq'),
+  };
+  const max = wholeNumber(flags.max, '--max') ?? Infinity;
+  const database = await connected();
+  if ((collection === undefined) === !flags.database) {
     throw new UsageError('Name a collection to watch, or --database for all of them.');
   }
   const { out, err, json } = terminal;
-  const { collection, database: _, max = Infinity, ...rest } = options;
   const watchOptions = {
     ...rest,
     signal: lifecycle.interrupted,

@@ -1,109 +1,104 @@
+import type { Flags } from '../base/tools.js';
 import { UsageError } from '@millrace/kit/errors';
-import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../base/tools.js';
+import { documentOf, durationOf, wholeNumber } from '../base/arguments.js';
+import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { recordNamed, type Found } from './reads.js';
 import { recordSheet } from './records-table.js';
 import { recordJson } from './shapes.js';
 
-type Shows = Pick<Tools, 'terminal'>;
+type WriteFlags = ConnectionFlags & Flags<'ttl requestId ifRev'>;
+
+function optionsOf({ ttl, requestId }: WriteFlags) {
+  return { ttlMs: durationOf(ttl, '--ttl'), requestId };
+}
 
 export async function insertRecord(
-  database: RemoteDatabase,
-  options: {
-    collection: string;
-    data: Record<string, unknown>;
-    key: string | undefined;
-    id: string | undefined;
-    ttlMs: number | undefined;
-    requestId: string | undefined;
-  },
-  tools: Shows,
+  collection: string,
+  given: string | undefined,
+  flags: WriteFlags & { recordKey?: string; id?: string },
+  tools: ConnectedTools,
 ): Promise<void> {
-  const { data, key, id, ttlMs, requestId } = options;
-  const records = database.collection(options.collection);
+  const { recordKey: key, id } = flags;
+  const data = await documentOf(given, tools.terminal);
+  const options = optionsOf(flags);
+  const records = (await tools.connected()).collection(collection);
   if (key !== undefined && id !== undefined) {
     throw new UsageError('Give --record-key or --id, not both.');
   }
   const record =
     key === undefined
-      ? await records.insert(data, { ttlMs, requestId, ...(id === undefined ? {} : { id }) })
-      : await records.insertWithKey(key, data, { ttlMs, requestId });
+      ? await records.insert(data, { ...options, ...(id === undefined ? {} : { id }) })
+      : await records.insertWithKey(key, data, options);
   show(record, {}, tools);
 }
 
 export async function putRecord(
-  database: RemoteDatabase,
-  options: {
-    collection: string;
-    key: string;
-    data: Record<string, unknown>;
-    merge: boolean;
-    ifRev: number | undefined;
-    ttlMs: number | undefined;
-    requestId: string | undefined;
-  },
-  tools: Shows,
+  collection: string,
+  key: string,
+  given: string | undefined,
+  flags: WriteFlags & { merge?: boolean },
+  tools: ConnectedTools,
 ): Promise<void> {
-  const { key, data, merge, ifRev, ttlMs, requestId } = options;
-  const records = database.collection(options.collection);
-  const writeOptions = { ttlMs, requestId };
+  const data = await documentOf(given, tools.terminal);
+  const ifRev = wholeNumber(flags.ifRev, '--if-rev');
+  const options = optionsOf(flags);
+  const records = (await tools.connected()).collection(collection);
   if (ifRev !== undefined) {
-    if (merge)
+    if (flags.merge)
       throw new UsageError('--if-rev replaces the record, so it cannot be combined with --merge.');
-    const record = await records.updateIfRev({ key }, ifRev, data, writeOptions);
+    const record = await records.updateIfRev({ key }, ifRev, data, options);
     show(record, { created: ifRev === 0 }, tools);
     return;
   }
-  const { record, created } = merge
-    ? await records.upsertMerge(key, data, writeOptions)
-    : await records.upsert(key, data, writeOptions);
+  const { record, created } = flags.merge
+    ? await records.upsertMerge(key, data, options)
+    : await records.upsert(key, data, options);
   show(record, { created }, tools);
 }
 
 export async function updateRecord(
-  database: RemoteDatabase,
-  options: {
-    collection: string;
-    /** Id or key. */
-    name: string | undefined;
-    key: string | undefined;
-    update: Record<string, unknown>;
-    ifRev: number | undefined;
-    ttlMs: number | undefined;
-    requestId: string | undefined;
-  },
-  tools: Shows,
+  collection: string,
+  name: string,
+  given: string | undefined,
+  flags: WriteFlags,
+  tools: ConnectedTools,
 ): Promise<void> {
-  const { collection, name, key, update, ifRev, ttlMs, requestId } = options;
+  // With one argument it is the update, and --key names the record instead of the API key.
+  const isByKey = given === undefined && flags.key !== undefined;
+  const { key, ...others } = flags;
+  const update = await documentOf(isByKey ? name : given, tools.terminal);
+  const ifRev = wholeNumber(flags.ifRev, '--if-rev');
+  const options = optionsOf(flags);
+  const database = await tools.connected(isByKey ? others : flags);
   if (!Object.keys(update).some((each) => each.startsWith('$'))) {
     throw new UsageError(
       'The update has no operator such as $set or $inc. To replace the record use: ctl db put',
     );
   }
-  const address =
-    key !== undefined ? { key } : { id: (await recordNamed(database, collection, name!)).id };
+  const address = isByKey
+    ? { key: key! }
+    : { id: (await recordNamed(database, collection, name)).id };
   const records = database.collection(collection);
-  const call = { ttlMs, requestId };
   const record =
     ifRev === undefined
-      ? await records.update(address, update, call)
-      : await records.updateIfRev(address, ifRev, update, call);
+      ? await records.update(address, update, options)
+      : await records.updateIfRev(address, ifRev, update, options);
   show(record, {}, tools);
 }
 
 export async function deleteRecord(
-  database: RemoteDatabase,
-  options: { collection: string; name: string },
-  tools: Shows,
+  collection: string,
+  name: string,
+  _flags: ConnectionFlags,
+  tools: ConnectedTools,
 ): Promise<void> {
-  const { id } = await recordNamed(database, options.collection, options.name);
-  const gone = await database.collection(options.collection).delete(id);
+  const database = await tools.connected();
+  const { id } = await recordNamed(database, collection, name);
+  const gone = await database.collection(collection).delete(id);
   // As in REST: the record has the commit that last changed it, `seq` is the one that deleted it.
   show(gone, { seq: gone.deletedSeq }, tools);
 }
 
-function show(record: Found, more: object, { terminal }: Shows): void {
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ record: recordJson(record), ...more }, null, 2)}\n`);
-  else out.write(recordSheet(record, out));
+function show(record: Found, more: object, { terminal }: ConnectedTools): void {
+  terminal.show({ record: recordJson(record), ...more }, (out) => recordSheet(record, out));
 }

@@ -178,7 +178,7 @@ async function sumUp({ queue, daemon, story }: Observed, { terminal }: Tools): P
     ['left in the dead-letter queue', String(stats.dlq_depth)],
     ['time', story.elapsed],
   ];
-  const table = renderTable([{ title: '' }, { title: '' }], rows, terminal.out);
+  const table = renderTable(['', ''], rows, terminal.out);
   story.say(table.trimEnd());
   story.end(facts);
 }

@@ -3,19 +3,27 @@ import type { Tools } from '../base/tools.js';
 import { runShortened } from '../check/shortened.js';
 import { gitRules } from './rules.js';
 
-/** Runs git with these arguments and shortens its output. */
-export async function runGit(args: readonly string[], tools: Tools): Promise<void> {
-  await runShortened(
-    {
-      feature: 'git',
-      command: ['git', ...args],
-      rules: gitRules,
-      env: environmentFor(tools),
-      // Git may ask for a password on the same terminal.
-      showsProgress: false,
-    },
-    tools,
-  );
+/** Runs a git subcommand with the arguments of the command line and shortens its output. */
+export function gitRunner(subcommand: string) {
+  return (args: readonly string[], _flags: object, tools: Tools): Promise<void> =>
+    runShortened(
+      {
+        feature: 'git',
+        command: ['git', subcommand, ...withDashes(args, tools.args)],
+        rules: gitRules,
+        env: environmentFor(tools),
+        // Git may ask for a password on the same terminal.
+        showsProgress: false,
+      },
+      tools,
+    );
+}
+
+/** The parser removes `--`, which git needs before paths. */
+export function withDashes(args: readonly string[], raw: readonly string[]): string[] {
+  const at = raw.indexOf('--');
+  if (at === -1) return [...args];
+  return args.toSpliced(args.length - (raw.length - at - 1), 0, '--');
 }
 
 /** Git's output goes to the log, but an editor that it opens needs the terminal. */

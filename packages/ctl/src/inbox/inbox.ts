@@ -5,15 +5,12 @@ import { UsageError } from '@millrace/kit/errors';
 import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../base/arguments.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { listText } from '../base/list-text.js';
 
 type Note = DaemonSchema<'InboxNote'>;
 
-export interface InboxFlags extends DaemonFlags {
-  unread?: boolean;
-  limit?: string;
-}
+export type InboxFlags = DaemonFlags & Flags<'limit', 'unread'>;
 
 const maxNotes = 1_000;
 
@@ -45,14 +42,12 @@ export async function readNotesAway(
   for (const { id } of wanted) {
     read.push(await api.call('markNoteRead', { path: { id } }));
   }
-  const { out, json } = tools.terminal;
-  if (json) out.write(`${JSON.stringify({ notes: read }, null, 2)}\n`);
-  else
-    out.write(
-      read.length === 1
-        ? 'Marked 1 notification as read.\n'
-        : `Marked ${read.length} notifications as read.\n`,
-    );
+  tools.terminal.show(
+    { notes: read },
+    read.length === 1
+      ? 'Marked 1 notification as read.\n'
+      : `Marked ${read.length} notifications as read.\n`,
+  );
 }
 
 function theNote(notes: readonly Note[], words: string): Note {

@@ -113,11 +113,7 @@ function table(title: string, courses: readonly Course[], sheet: Sheet): string 
     most[at]!,
   ]);
   const titles = [title, '', 'MIN', 'MEAN', 'MAX'];
-  return renderTable(
-    titles.map((each) => ({ title: each })),
-    rows,
-    sheet,
-  );
+  return renderTable(titles, rows, sheet);
 }
 
 /** Bars from 0 to the maximum; a gap where the value is unknown. */

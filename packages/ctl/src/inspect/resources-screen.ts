@@ -84,11 +84,7 @@ function agentsTable(
 }
 
 function titled(titles: readonly string[], rows: readonly Cell[][], sheet: Sheet): string {
-  return renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
+  return renderTable(titles, rows, sheet);
 }
 
 function shareBar(share: number | null): Cell {

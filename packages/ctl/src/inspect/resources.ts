@@ -2,48 +2,29 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
-import { Frame } from '../base/frame.js';
+import type { Flags, Tools } from '../base/tools.js';
+import { refresh } from '../base/watching.js';
 import { parseSince } from '../base/since.js';
 import { chartCells, historyScreen } from './history-screen.js';
 import { resourcesScreen } from './resources-screen.js';
 
-export interface ResourcesFlags extends DaemonFlags {
-  watch?: boolean;
-  history?: boolean;
-  since: string;
-}
-
-const everyMs = 3_000;
+export type ResourcesFlags = DaemonFlags & Flags<never, 'watch history'> & { since: string };
 
 export async function showResources(flags: ResourcesFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const { terminal, lifecycle } = tools;
+  const { terminal } = tools;
   const { out, json } = terminal;
   const iteration = () => (flags.history ? history(api, flags.since, tools) : now(api, tools));
   if (!flags.watch) {
     const { document, screen } = await iteration();
-    out.write(json ? `${JSON.stringify(document, null, 2)}\n` : screen);
+    terminal.show(document, screen);
     return;
   }
-  const frame = new Frame(out);
-  for (let isFirst = true; ; isFirst = false) {
-    const startedAt = systemClock.monotonic();
-    try {
-      const { document, screen } = await iteration();
-      if (json) out.write(`${JSON.stringify(document)}\n`);
-      else frame.draw(fitting(screen, frame.rows));
-    } catch (error) {
-      // Keep watching: a daemon that is being restarted will be back.
-      if (isFirst || !(error instanceof Refusal) || error.code !== 'UNAVAILABLE') throw error;
-      const { code, detail } = error;
-      if (json) terminal.err.write(`${JSON.stringify({ error: { code, message: detail } })}\n`);
-      else frame.draw(`${out.paint('bad', 'No response:')} ${detail}\n`);
-    }
-    const tookMs = systemClock.monotonic() - startedAt;
-    await rest(Math.max(0, everyMs - tookMs), lifecycle.interrupted);
-  }
+  await refresh({}, { everyMs: 3_000, isEndless: true }, tools, async (frame) => {
+    const { document, screen } = await iteration();
+    if (json) out.write(`${JSON.stringify(document)}\n`);
+    else frame.draw(fitting(screen, frame.rows));
+  });
 }
 
 interface Seen {

@@ -7,20 +7,17 @@ import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { harmless } from '../base/exchange.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
 import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { printableLines, printable, wrap } from '../render/text.js';
 import * as daemonLists from '@millrace/contract/lists/daemon';
 import { humanAge } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
 import { cellOf } from '../base/list-text.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { renderTable, renderFacts, type Cell, type Sheet } from '../render/table.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 
-export interface RunFlags extends DaemonFlags {
-  start?: boolean;
-  wait?: boolean;
-}
+export type RunFlags = DaemonFlags & Flags<never, 'start wait'>;
 
 export async function runPipeline(file: string, flags: RunFlags, tools: Tools): Promise<void> {
   const source = await readConfigFile(file, tools.terminal, 'name: ... and jobs: [...]');
@@ -88,16 +85,14 @@ export async function showPipeline(
   }
 }
 
-export async function changePipeline(
-  words: string,
-  act: 'start' | 'cancel',
-  flags: DaemonFlags,
-  tools: Tools,
-): Promise<void> {
-  const { api, pipeline } = await found(words, flags, tools);
-  const operation = act === 'start' ? 'startPipeline' : 'cancelPipeline';
-  show(await api.call(operation, { path: { id: pipeline.id } }), tools);
-}
+const changer =
+  (operation: 'startPipeline' | 'cancelPipeline') =>
+  async (words: string, flags: DaemonFlags, tools: Tools): Promise<void> => {
+    const { api, pipeline } = await found(words, flags, tools);
+    show(await api.call(operation, { path: { id: pipeline.id } }), tools);
+  };
+export const startPipeline = changer('startPipeline');
+export const cancelPipeline = changer('cancelPipeline');
 
 async function found(words: string, flags: DaemonFlags, tools: Tools) {
   const api = await daemonApi(flags, tools);
@@ -109,12 +104,8 @@ async function readPipelines(api: DaemonApi): Promise<Pipeline[]> {
   return (await api.call('listPipelines')).pipelines;
 }
 
-function show(pipeline: Pipeline, { terminal: { out, json } }: Tools): void {
-  out.write(
-    json
-      ? `${JSON.stringify(pipeline, null, 2)}\n`
-      : pipelineScreen(pipeline, systemClock.now(), out),
-  );
+function show(pipeline: Pipeline, { terminal }: Tools): void {
+  terminal.show(pipeline, (out) => pipelineScreen(pipeline, systemClock.now(), out));
 }
 
 type Job = DaemonSchema<'Job'>;
@@ -131,7 +122,7 @@ export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): s
     ['repository', repo ?? 'none'],
     ['created', `${created} (${humanAge(Date.parse(created), now)})`],
   ];
-  const head = renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], facts, sheet);
+  const head = renderFacts(facts, sheet);
   const isWide = sheet.columns >= wideColumns;
   const rows = inTurn(pipeline.jobs).map(({ job, depth, above }): Cell[] => [
     `${'  '.repeat(depth)}${job.id}`,
@@ -141,11 +132,7 @@ export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): s
     ...(isWide ? [job.session_id ?? '-'] : []),
   ]);
   const titles = ['JOB', 'STATUS', 'BACKEND', 'TRIGGER', ...(isWide ? ['AGENT'] : [])];
-  const table = renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
+  const table = renderTable(titles, rows, sheet);
   return `${head}\n${table}${adviceFor(pipeline, sheet)}`;
 }
 

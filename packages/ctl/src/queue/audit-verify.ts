@@ -25,8 +25,7 @@ export async function verifyAudit(
       ? await judge(auditRecords(queueApi(flags, tools)))
       : await judgeDirectory(flags.data);
   if (!verdict.ok) tools.exitWith(1);
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(verdict, null, 2)}\n` : verdictText(verdict, flags));
+  tools.terminal.show(verdict, () => verdictText(verdict, flags));
 }
 
 async function judgeDirectory(directory: string): Promise<Verdict> {

@@ -2,20 +2,16 @@ import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../base/arguments.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { readBase, restoreService, saveBackup, showBackup } from '../db/service-backup.js';
+import { verifyEither } from '../db/verifying.js';
 import { queueApi, type QueueFlags } from './api.js';
 import { locateQueue } from './locate.js';
 
 /** Where the embedded store is in a data directory. */
 const storeIn = (data: string) => join(data, 'queue');
 
-export interface BackupFlags extends QueueFlags {
-  out: string;
-  base?: boolean;
-  since?: string;
-  sinceSeq?: string;
-}
+export type BackupFlags = QueueFlags & Flags<'since sinceSeq', 'base'> & { out: string };
 
 export async function backupQueues(flags: BackupFlags, tools: Tools): Promise<void> {
   const sinceSeq = wholeNumber(flags.sinceSeq, '--since-seq', 1);
@@ -39,16 +35,11 @@ export async function backupQueues(flags: BackupFlags, tools: Tools): Promise<vo
   showBackup(file, made, tools);
 }
 
-export async function verifyQueues(
+export function verifyQueues(
   flags: { data?: string; backup?: string },
   tools: Tools,
 ): Promise<void> {
-  const { verifyBackup, verifyData } = await import('../db/verifying.js');
-  if (flags.data !== undefined && flags.backup === undefined) {
-    await verifyData(storeIn(flags.data), tools);
-  } else if (flags.backup !== undefined && flags.data === undefined) {
-    await verifyBackup(flags.backup, tools);
-  } else throw new UsageError('Name what to check: --data DIR or --backup FILE.');
+  return verifyEither(flags, tools, storeIn);
 }
 
 export async function restoreQueues(

@@ -1,9 +1,7 @@
 import type { Commands } from '../base/declared.js';
-import type { Tools } from '../base/tools.js';
-import type { BackupFlags } from './backing-up.js';
 
 /** `backup`, `restore` and `verify`. */
-export const backupCommands = (tools: Tools): Commands => ({
+export const backupCommands: Commands = {
   backup: {
     summary: 'Back up all queues while the server runs',
     description:
@@ -22,7 +20,7 @@ export const backupCommands = (tools: Tools): Commands => ({
       ['ctl queue backup --out tuesday.backup --since monday.backup', 'changes since then'],
       ['ctl queue backup --base --out ./archive', 'a base backup for the log archive'],
     ],
-    run: async (flags: BackupFlags) => (await import('./backing-up.js')).backupQueues(flags, tools),
+    run: async () => (await import('./backing-up.js')).backupQueues,
   },
   restore: {
     summary: 'Restore a backup of the queues',
@@ -50,8 +48,7 @@ export const backupCommands = (tools: Tools): Commands => ({
         'the state at a point in time',
       ],
     ],
-    run: async (flags: { from: string[]; data: string; to?: string }) =>
-      (await import('./backing-up.js')).restoreQueues(flags, tools),
+    run: async () => (await import('./backing-up.js')).restoreQueues,
     connect: null,
   },
   verify: {
@@ -68,8 +65,7 @@ export const backupCommands = (tools: Tools): Commands => ({
       ['ctl queue verify --backup monday.backup', 'a backup'],
     ],
     exitCodes: { 0: 'no problems found', 1: 'damage found, or failure' },
-    run: async (flags: { data?: string; backup?: string }) =>
-      (await import('./backing-up.js')).verifyQueues(flags, tools),
+    run: async () => (await import('./backing-up.js')).verifyQueues,
     connect: null,
   },
-});
+};

@@ -2,12 +2,11 @@ import { Readable } from 'node:stream';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
-import { isObject, parseJson } from '../base/arguments.js';
+import { isObject, parseJson, bytesOf } from '../base/arguments.js';
 import { linesOf } from '../db/lines.js';
 import type { Tools } from '../base/tools.js';
-import { renderTable } from '../render/table.js';
+import { renderTable, wrapped } from '../render/table.js';
 import type { QueueApi } from './api.js';
-import { bytesOf } from '../base/arguments.js';
 import { counted } from '@millrace/contract/lists';
 import { rest } from '../base/rest.js';
 import { patiently } from './waiting.js';
@@ -129,15 +128,11 @@ function report(results: LineResult[], queue: string, { terminal, exitWith }: To
   }
   out.write(`Submitted ${counted(accepted, 'task')} to ${queue}; ${refused.length} rejected.\n`);
   if (refused.length === 0) return;
-  const columns = [
-    { title: 'LINE' },
-    { title: 'CODE' },
-    { title: 'REASON', overflow: 'wrap' as const },
-  ];
   const rows = refused.slice(0, maxShown).map(({ line, error }) => {
     const { code, title, detail = title } = error as QueueSchema<'BatchItemError'>;
     return [line, { text: code, tone: 'bad' as const }, detail];
   });
   const more = refused.length - maxShown;
-  out.write(`\n${renderTable(columns, rows, out)}${more > 0 ? `and ${more} more\n` : ''}`);
+  const table = renderTable(['LINE', 'CODE', wrapped('REASON')], rows, out);
+  out.write(`\n${table}${more > 0 ? `and ${more} more\n` : ''}`);
 }

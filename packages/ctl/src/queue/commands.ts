@@ -3,18 +3,9 @@ import type { QueueOperationId } from '@millrace/contract/queue';
 import type { Commands, Connect, Server } from '../base/declared.js';
 import type { OperationRequest } from '../base/run-operation.js';
 import type { Tools } from '../base/tools.js';
-import { queueApi, withQueue, withServer, type QueueFlags } from './api.js';
-import type { ConfigSetFlags } from './configs.js';
-import type { CreateFlags } from './creating.js';
-import type { MigrateFlags } from './migrate.js';
-import type { ScheduleSetFlags } from './schedules.js';
-import type { SecretAddFlags, SecretsFileFlags } from './secrets.js';
+import { queueApi, withQueue, withServer } from './api.js';
 import { backupCommands } from './backup-commands.js';
 import { deadActions, taskCommands } from './task-commands.js';
-import type { TokenFlags, TokensFileFlags } from './tokens.js';
-import type { TopFlags } from './top.js';
-import type { WatchFlags } from './watching.js';
-import type { WorkFlags } from './working.js';
 
 const { auditList, deadCommands, jobCommands, queueCommands, scheduleCommands } = queueActions;
 const { list: scheduleList, ...scheduleChanges } = scheduleCommands.commands;
@@ -43,13 +34,8 @@ const withSecretsFile: Connect = (command) =>
     .option('--secrets-file <file>', 'Secrets file of the server')
     .option('--config <file>', 'Config file of the server, for its secrets_file');
 
-interface NewQueueFlags extends CreateFlags, QueueFlags {
-  /** The former name of `--url`. */
-  server?: string;
-}
-
 /** Every command of `ctl queue` but `serve`. */
-export const commands = (tools: Tools): Commands => ({
+export const commands: Commands = {
   token: {
     connect: withTokensFile,
     summary: 'Manage bearer tokens: create, list, revoke',
@@ -94,7 +80,7 @@ export const commands = (tools: Tools): Commands => ({
             'add it to a file',
           ],
         ],
-        run: async (flags: TokenFlags) => (await import('./tokens.js')).newQueueToken(flags, tools),
+        run: async () => (await import('./tokens.js')).newQueueToken,
       },
       list: {
         summary: 'List tokens',
@@ -104,8 +90,7 @@ export const commands = (tools: Tools): Commands => ({
           ['ctl queue token list --config queue.yaml --json', 'for scripts'],
         ],
         isView: true,
-        run: async (flags: TokensFileFlags) =>
-          (await import('./tokens.js')).listTokens(flags, tools),
+        run: async () => (await import('./tokens.js')).listTokens,
       },
       revoke: {
         summary: 'Revoke a token',
@@ -113,8 +98,7 @@ export const commands = (tools: Tools): Commands => ({
         arguments: [['<id>', 'id of the token: the part between mr_ and the next underscore']],
         examples: [['ctl queue token revoke 0abc --tokens-file tokens.yaml', 'by its id']],
         exitCodes: { 1: 'no such token, or failure' },
-        run: async (id: string, flags: TokensFileFlags) =>
-          (await import('./tokens.js')).revokeToken(id, flags, tools),
+        run: async () => (await import('./tokens.js')).revokeToken,
       },
     },
   },
@@ -143,8 +127,7 @@ export const commands = (tools: Tools): Commands => ({
           ['ctl queue secret add mail-signing --queues mail', 'generate one'],
           ['ctl queue secret add mail-token < token.txt', 'from a file'],
         ],
-        run: async (name: string, flags: SecretAddFlags) =>
-          (await import('./secrets.js')).addSecret(name, flags, tools),
+        run: async () => (await import('./secrets.js')).addSecret,
       },
       list: {
         summary: 'List secrets',
@@ -154,8 +137,7 @@ export const commands = (tools: Tools): Commands => ({
           ['ctl queue secret list --json', 'for scripts'],
         ],
         isView: true,
-        run: async (flags: SecretsFileFlags) =>
-          (await import('./secrets.js')).listSecrets(flags, tools),
+        run: async () => (await import('./secrets.js')).listSecrets,
       },
       remove: {
         summary: 'Remove a secret',
@@ -163,8 +145,7 @@ export const commands = (tools: Tools): Commands => ({
         arguments: [['<name>', 'name of the secret']],
         examples: [['ctl queue secret remove mail-signing', 'by its name']],
         exitCodes: { 1: 'no such secret, or failure' },
-        run: async (name: string, flags: SecretsFileFlags) =>
-          (await import('./secrets.js')).removeSecret(name, flags, tools),
+        run: async () => (await import('./secrets.js')).removeSecret,
       },
     },
   },
@@ -189,11 +170,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl queue create mail --callback-url http://127.0.0.1:9000/run', 'with a callback'],
     ],
     exitCodes: { 1: 'it exists, or failure' },
-    run: async (name: string, given: NewQueueFlags) => {
-      const { createQueue, namedFlags } = await import('./creating.js');
-      const { place, flags } = namedFlags(given, tools);
-      await createQueue(queueApi(place, tools), { name, flags }, tools);
-    },
+    run: async () => (await import('./creating.js')).createQueue,
   },
   config: {
     summary: 'Read and write the config of a queue',
@@ -218,12 +195,7 @@ export const commands = (tools: Tools): Commands => ({
           ['ctl queue config get mail > mail.json', 'to edit it'],
           ['ctl queue config get mail --bare', 'to copy it'],
         ],
-        run: async (name: string, flags: QueueFlags & { bare?: boolean }) =>
-          (await import('./configs.js')).showConfig(
-            queueApi(flags, tools),
-            { queue: name, isBare: flags.bare ?? false },
-            tools,
-          ),
+        run: async () => (await import('./configs.js')).showConfig,
       },
       set: {
         summary: 'Create a queue, or replace its config',
@@ -250,17 +222,12 @@ export const commands = (tools: Tools): Commands => ({
           1: 'refused by the server, or failure',
           2: 'the file cannot be read as YAML, or usage error',
         },
-        run: async (name: string, file: string, flags: QueueFlags & ConfigSetFlags) =>
-          (await import('./configs.js')).writeConfig(
-            queueApi(flags, tools),
-            { queue: name, file, flags },
-            tools,
-          ),
+        run: async () => (await import('./configs.js')).writeConfig,
       },
     },
   },
   test: queueCommands.test,
-  ...taskCommands(tools),
+  ...taskCommands,
   list: queueCommands.list,
   stats: queueCommands.stats,
   watch: {
@@ -281,8 +248,7 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl queue watch mail --interval 5s', 'one, every five seconds'],
       ['ctl queue watch --json --count 60', 'a minute, for scripts'],
     ],
-    run: async (names: string[], flags: QueueFlags & WatchFlags) =>
-      (await import('./watching.js')).watchQueues(queueApi(flags, tools), names, flags, tools),
+    run: async () => (await import('./watching.js')).watchQueues,
   },
   top: {
     summary: 'Show rates and latencies of queues live',
@@ -300,11 +266,10 @@ export const commands = (tools: Tools): Commands => ({
       ['ctl queue top mail --interval 10s', 'one, every ten seconds'],
       ['ctl queue top --json --count 1', 'for scripts'],
     ],
-    run: async (names: string[], flags: QueueFlags & TopFlags) =>
-      (await import('./top.js')).showTop(queueApi(flags, tools), names, flags, tools),
+    run: async () => (await import('./top.js')).showTop,
   },
   dlq: deadCommands,
-  ...deadActions(tools),
+  ...deadActions,
   job: jobCommands,
   schedule: {
     ...scheduleCommands,
@@ -322,12 +287,7 @@ export const commands = (tools: Tools): Commands => ({
           ['ctl queue schedule get mail digest --json', 'with the whole payload, as base64'],
         ],
         isView: true,
-        run: async (queue: string, name: string, flags: QueueFlags) =>
-          (await import('./schedules.js')).showSchedule(
-            queueApi(flags, tools),
-            { queue, name },
-            tools,
-          ),
+        run: async () => (await import('./schedules.js')).showSchedule,
       },
       set: {
         summary: 'Create a schedule, or replace it',
@@ -355,17 +315,7 @@ export const commands = (tools: Tools): Commands => ({
           ["ctl queue schedule set mail digest --cron '0 9 * * *' --handler digest", 'daily'],
           ['ctl queue schedule set mail poll --every 30s --handler mail.poll', 'every 30 s'],
         ],
-        run: async (
-          queue: string,
-          name: string,
-          file: string | undefined,
-          flags: QueueFlags & ScheduleSetFlags,
-        ) =>
-          (await import('./schedules.js')).setSchedule(
-            queueApi(flags, tools),
-            { queue, name, file, flags },
-            tools,
-          ),
+        run: async () => (await import('./schedules.js')).setSchedule,
       },
       ...scheduleChanges,
     },
@@ -404,8 +354,7 @@ export const commands = (tools: Tools): Commands => ({
         ['others', 'the task fails and is not retried'],
       ],
     ],
-    run: async (name: string, words: string[], flags: QueueFlags & WorkFlags) =>
-      (await import('./working.js')).work({ queue: name, command: words, flags }, tools),
+    run: async () => (await import('./working.js')).work,
   },
   workers: queueCommands.workers,
   delete: queueCommands.delete,
@@ -435,12 +384,11 @@ export const commands = (tools: Tools): Commands => ({
           ['ctl queue audit verify --data ./data', 'from its data directory'],
         ],
         exitCodes: { 0: 'the log is intact', 1: 'a record is broken, or failure' },
-        run: async (flags: QueueFlags & { data?: string }) =>
-          (await import('./audit-verify.js')).verifyAudit(flags, tools),
+        run: async () => (await import('./audit-verify.js')).verifyAudit,
       },
     },
   },
-  ...backupCommands(tools),
+  ...backupCommands,
   migrate: {
     summary: 'Move all tasks to PostgreSQL, or back',
     description:
@@ -466,7 +414,7 @@ export const commands = (tools: Tools): Commands => ({
       1: 'PostgreSQL is not available, or another failure: run it again',
       2: 'the target is not empty, the source changed, or usage error',
     },
-    run: async (flags: MigrateFlags) => (await import('./migrate.js')).migrate(flags, tools),
+    run: async () => (await import('./migrate.js')).migrate,
     connect: null,
   },
-});
+};

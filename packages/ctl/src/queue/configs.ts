@@ -1,45 +1,38 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../base/arguments.js';
 import { harmless } from '../base/exchange.js';
-import type { Tools } from '../base/tools.js';
-import { renderTable } from '../render/table.js';
-import type { QueueApi } from './api.js';
+import type { Flags, Tools } from '../base/tools.js';
+import { renderTable, wrapped } from '../render/table.js';
+import { queueApi, type QueueFlags } from './api.js';
 import { readConfigFile, type ConfigFile } from './config-file.js';
 
-export interface ConfigSetFlags {
-  validateOnly?: boolean;
-  ifVersion?: string;
-}
+type ConfigSetFlags = QueueFlags & Flags<'ifVersion', 'validateOnly'>;
 
 type Shows = Pick<Tools, 'terminal'>;
 
 export async function showConfig(
-  api: QueueApi,
-  { queue, isBare }: { queue: string; isBare: boolean },
-  { terminal }: Shows,
+  queue: string,
+  flags: QueueFlags & { bare?: boolean },
+  tools: Tools,
 ): Promise<void> {
-  const { body } = await api.call('getQueueConfig', { queue });
+  const { body } = await queueApi(flags, tools).call('getQueueConfig', { queue });
   const { name, paused, version, created_at, updated_at, ...bare } = body;
-  const shown = isBare ? bare : { name, paused, version, created_at, updated_at, ...bare };
-  terminal.out.write(`${JSON.stringify(shown, null, 2)}\n`);
-}
-
-interface ConfigWrite {
-  queue: string;
-  file: string;
-  flags: ConfigSetFlags;
+  const shown = flags.bare ? bare : { name, paused, version, created_at, updated_at, ...bare };
+  tools.terminal.out.write(`${JSON.stringify(shown, null, 2)}\n`);
 }
 
 export async function writeConfig(
-  api: QueueApi,
-  { queue, file, flags }: ConfigWrite,
-  { terminal }: Shows,
+  queue: string,
+  file: string,
+  flags: ConfigSetFlags,
+  tools: Tools,
 ): Promise<void> {
+  const { terminal } = tools;
   const version = wholeNumber(flags.ifVersion, '--if-version');
   if (version === 0) throw new UsageError('--if-version must be at least 1, the first version.');
   const source = await readConfigFile(file, terminal);
   const isCheck = flags.validateOnly ?? false;
-  const { body: written } = await api
+  const { body: written } = await queueApi(flags, tools)
     .call('putQueueConfig', {
       queue,
       body: source.config,
@@ -80,13 +73,12 @@ function explained(
     const list = faults.map(({ place, pointer, message }) => `${place}: ${pointer} ${message}`);
     return new Refusal(refusal.code, list.join('; '), refusal.extra);
   }
-  const columns = [{ title: '' }, { title: '' }, { title: '', overflow: 'wrap' as const }];
   const rows = faults.map(({ place, pointer, message }) => [
     place,
     pointer,
     { text: message, tone: 'bad' as const },
   ]);
-  err.write(renderTable(columns, rows, err));
+  err.write(renderTable(['', '', wrapped('')], rows, err));
   const count = faults.length === 1 ? '1 error' : `${faults.length} errors`;
   const what = refusal.code === 'INVALID_CONFIG' ? `${count} in ${source.name}` : refusal.detail;
   return new Refusal(refusal.code, `${what.replace(/\.$/, '')}; nothing was written.`);

@@ -7,14 +7,15 @@ import { dataDirectory } from '../base/data-directory.js';
 import { queueSettingsFile } from '../base/places.js';
 import { isLocalUrl } from '../base/local-url.js';
 import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
-import type { QueueApi, QueueFlags } from './api.js';
+import type { Flags, Tools } from '../base/tools.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
 import { checkedUrl, isSameServer, runningUp } from './locate.js';
 
-export interface CreateFlags {
-  callbackUrl?: string;
-  pull?: boolean;
-  config?: string;
+type CreateFlags = Flags<'callbackUrl config', 'pull'>;
+
+interface NewQueueFlags extends CreateFlags, QueueFlags {
+  /** The former name of `--url`. */
+  server?: string;
 }
 
 /** A server looks at its config file at least this often. */
@@ -31,11 +32,10 @@ const settingsFile: CredentialsFile = {
 };
 
 /** Creates a queue with a minimal config. */
-export async function createQueue(
-  api: QueueApi,
-  { name, flags }: { name: string; flags: CreateFlags },
-  { terminal }: Pick<Tools, 'terminal'>,
-): Promise<void> {
+export async function createQueue(name: string, given: NewQueueFlags, tools: Tools): Promise<void> {
+  const { place, flags } = namedFlags(given, tools);
+  const { terminal } = tools;
+  const api = queueApi(place, tools);
   const { callbackUrl } = flags;
   if ((callbackUrl === undefined) === (flags.pull !== true)) {
     throw new UsageError(
@@ -44,7 +44,7 @@ export async function createQueue(
     );
   }
   await refuseExisting(api, name);
-  const { out, err, json } = terminal;
+  const { err, json } = terminal;
   let written;
   if (callbackUrl === undefined) {
     written = await put(api, name, { protocol: 'pull' });
@@ -60,16 +60,15 @@ export async function createQueue(
       return putAfterReload(api, name, callback);
     });
   }
-  if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
-  else out.write(`Created the queue ${name}.\n`);
+  terminal.show(written, `Created the queue ${name}.\n`);
 }
 
 /**
  * `--url` was the callback and `--server` the server. The old meaning is unambiguous when there is
  * neither --pull nor --callback-url: a queue needs one of them.
  */
-export function namedFlags(
-  { server, url, tokenFile, data, ...flags }: CreateFlags & QueueFlags & { server?: string },
+function namedFlags(
+  { server, url, tokenFile, data, ...flags }: NewQueueFlags,
   { terminal: { err, json } }: Pick<Tools, 'terminal'>,
 ): { place: QueueFlags; flags: CreateFlags } {
   const isOld = url !== undefined && flags.callbackUrl === undefined && flags.pull !== true;

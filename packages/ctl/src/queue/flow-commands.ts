@@ -2,17 +2,12 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { parseJson } from '../base/arguments.js';
 import type { Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
-import type { QueueApi } from './api.js';
+import { queueApi, type QueueFlags } from './api.js';
 
-export async function showTree(api: QueueApi, id: string, { terminal }: Tools): Promise<void> {
-  const { body } = await api.call('getTaskTree', { id });
-  const { out, json } = terminal;
-  if (json) {
-    out.write(`${JSON.stringify(body, null, 2)}\n`);
-    return;
-  }
+export async function showTree(id: string, flags: QueueFlags, tools: Tools): Promise<void> {
+  const { body } = await queueApi(flags, tools).call('getTaskTree', { id });
   const more = body.truncated ? ['(more than 1,000 tasks; the rest is not shown)'] : [];
-  out.write(`${[...nodeLines(body.root, ''), ...more].join('\n')}\n`);
+  tools.terminal.show(body, () => `${[...nodeLines(body.root, ''), ...more].join('\n')}\n`);
 }
 
 function nodeLines(node: QueueSchema<'TaskNode'>, indent: string): string[] {
@@ -25,17 +20,18 @@ function nodeLines(node: QueueSchema<'TaskNode'>, indent: string): string[] {
 }
 
 export async function sendSignal(
-  api: QueueApi,
-  request: { id: string; name: string; payload: string | undefined; signalId?: string },
-  { terminal }: Tools,
+  id: string,
+  name: string,
+  payload: string | undefined,
+  flags: QueueFlags & { signalId?: string },
+  tools: Tools,
 ): Promise<void> {
-  const { id, name, payload, signalId } = request;
+  const { signalId } = flags;
   const body = {
     name,
     ...(payload !== undefined && { payload: parseJson(payload, 'payload') }),
     ...(signalId !== undefined && { id: signalId }),
   };
-  const { body: sent } = await api.call('sendSignal', { id, body });
-  const { out, json } = terminal;
-  out.write(json ? `${JSON.stringify(sent, null, 2)}\n` : `Sent ${printable(name)} to ${id}.\n`);
+  const { body: sent } = await queueApi(flags, tools).call('sendSignal', { id, body });
+  tools.terminal.show(sent, `Sent ${printable(name)} to ${id}.\n`);
 }

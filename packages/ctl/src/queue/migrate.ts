@@ -46,7 +46,7 @@ export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> 
     const text =
       `${wordsOf(tally)} in ${humanDuration(progress.elapsedMs)}; source and target are ` +
       'equal.\n';
-    terminal.out.write(terminal.json ? `${JSON.stringify(tally, null, 2)}\n` : text);
+    terminal.show(tally, text);
   } catch (error) {
     if (!(error instanceof StorageUnavailable)) throw error;
     const advice = 'Run it again when it is back, to resume.';

@@ -5,38 +5,27 @@ import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { durationOf, parseJson } from '../base/arguments.js';
 import { factsText } from '../base/list-text.js';
-import type { Tools } from '../base/tools.js';
-import type { QueueApi } from './api.js';
+import type { Flags, Tools } from '../base/tools.js';
+import { queueApi, type QueueFlags } from './api.js';
 import { readConfigFile } from './config-file.js';
 import { payloadText } from './task-view.js';
 
 type Schedule = QueueSchema<'Schedule'>;
-type Shows = Pick<Tools, 'terminal'>;
 const { nextRunText, scheduleState, scheduleTimes } = queueLists;
 
-export interface ScheduleSetFlags {
-  cron?: string;
-  every?: string;
-  timezone?: string;
-  handler?: string;
-  payload?: string;
-  overlap?: string;
-  catchUp?: string;
-  jitter?: string;
-  description?: string;
-}
+type ScheduleSetFlags = QueueFlags &
+  Flags<'cron every timezone handler payload overlap catchUp jitter description'>;
 
 export async function showSchedule(
-  api: QueueApi,
-  { queue, name }: { queue: string; name: string },
-  { terminal }: Shows,
+  queue: string,
+  name: string,
+  flags: QueueFlags,
+  tools: Tools,
 ): Promise<void> {
+  const api = queueApi(flags, tools);
   const { body: schedule } = await api.call('getSchedule', { queue, schedule: name });
-  const { out, json } = terminal;
-  out.write(
-    json
-      ? `${JSON.stringify(schedule, null, 2)}\n`
-      : factsText(scheduleFacts(schedule), systemClock.now(), out),
+  tools.terminal.show(schedule, (out) =>
+    factsText(scheduleFacts(schedule), systemClock.now(), out),
   );
 }
 
@@ -64,23 +53,21 @@ function scheduleFacts(schedule: Schedule): Facts {
   ];
 }
 
-interface ScheduleSet {
-  queue: string;
-  name: string;
-  file: string | undefined;
-  flags: ScheduleSetFlags;
-}
-
 export async function setSchedule(
-  api: QueueApi,
-  { queue, name, file, flags }: ScheduleSet,
-  { terminal }: Shows,
+  queue: string,
+  name: string,
+  file: string | undefined,
+  flags: ScheduleSetFlags,
+  tools: Tools,
 ): Promise<void> {
+  const { terminal } = tools;
   const body = file === undefined ? bodyOf(flags) : await fileBody(file, flags, terminal);
-  const { body: written } = await api.call('putSchedule', { queue, schedule: name, body });
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
-  else out.write(`${nextRunText({ ...written, name })}\n`);
+  const { body: written } = await queueApi(flags, tools).call('putSchedule', {
+    queue,
+    schedule: name,
+    body,
+  });
+  terminal.show(written, () => `${nextRunText({ ...written, name })}\n`);
 }
 
 const needs = "cron: '0 9 * * *' and task: {handler_ref: mail.digest}";
@@ -90,11 +77,7 @@ async function fileBody(
   flags: ScheduleSetFlags,
   terminal: Tools['terminal'],
 ): Promise<object> {
-  const {
-    url: _url,
-    tokenFile: _file,
-    ...own
-  } = flags as ScheduleSetFlags & Record<string, unknown>;
+  const { url: _url, tokenFile: _file, ...own } = flags;
   if (Object.keys(own).length > 0) {
     throw new UsageError('Give a file, or --cron or --every with --handler, not both.');
   }

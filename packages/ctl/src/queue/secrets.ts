@@ -13,7 +13,7 @@ import {
   type Credentials,
 } from '../base/credentials.js';
 import { dataDirectory } from '../base/data-directory.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { queueSecretsFile, queueSettingsFile } from '../base/places.js';
 
 export interface SecretEntry {
@@ -49,10 +49,7 @@ function toBlockStyle(document: Document): void {
   });
 }
 
-export interface SecretsFileFlags {
-  secretsFile?: string;
-  config?: string;
-}
+export type SecretsFileFlags = Flags<'secretsFile config'>;
 
 export interface SecretAddFlags extends SecretsFileFlags {
   queues?: string[];
@@ -78,15 +75,12 @@ export async function addSecret(
       advice: 'Remove it first, or choose another name.',
     },
   );
-  const { out, json } = terminal;
   // A value that was given is known already, and need not be on the screen.
   const shown = given === undefined ? { value } : {};
-  if (json) {
-    out.write(`${JSON.stringify({ name, queues, ...shown, file }, null, 2)}\n`);
-    return;
-  }
-  out.write(
-    `Added the secret "${name}" for ${queues.join(', ')} to ${file}.\n` +
+  terminal.show(
+    { name, queues, ...shown, file },
+    () =>
+      `Added the secret "${name}" for ${queues.join(', ')} to ${file}.\n` +
       (given === undefined
         ? `Give it to the handler, which verifies with it:\n\n  ${value}\n`
         : ''),
@@ -104,11 +98,9 @@ export async function removeSecret(
 ): Promise<void> {
   const file = await secretsFileOf(flags, tools);
   await removeEntry(secrets, file, name, (message) => new Refusal('UNKNOWN_SECRET', message));
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ removed: name, file }, null, 2)}\n`
-      : `Removed the secret "${name}" from ${file}. Queues that name it are held.\n`,
+  tools.terminal.show(
+    { removed: name, file },
+    `Removed the secret "${name}" from ${file}. Queues that name it are held.\n`,
   );
 }
 

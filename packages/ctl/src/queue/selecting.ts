@@ -3,8 +3,8 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { asTyped } from '../base/command-name.js';
 import { wholeNumber, momentAgo } from '../base/arguments.js';
-import type { Tools } from '../base/tools.js';
-import type { QueueApi } from './api.js';
+import type { Flags, Tools } from '../base/tools.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
 import { counted } from '@millrace/contract/lists';
 import { confirmed } from '../base/confirming.js';
 import { text as textOf } from 'node:stream/consumers';
@@ -20,17 +20,20 @@ interface SelectionRequest {
   flags: SelectFlags;
 }
 
+const acting =
+  (act: Act) =>
+  (queue: string, ids: readonly string[], flags: SelectFlags, tools: Tools): Promise<void> =>
+    actOnDead(queueApi(flags, tools), { act, queue, ids, flags }, tools);
+export const redrive = acting('redrive');
+export const purge = acting('purge');
+
 const words = {
   redrive: { verb: 'Redrive', done: 'Redrove' },
   purge: { verb: 'Purge', done: 'Purged' },
 } as const;
 
 /** Redrives or purges dead tasks: ids at once, a filter after confirmation. */
-export async function actOnDead(
-  api: QueueApi,
-  options: SelectionRequest,
-  tools: Tools,
-): Promise<void> {
+async function actOnDead(api: QueueApi, options: SelectionRequest, tools: Tools): Promise<void> {
   const { act, queue, flags } = options;
   const { terminal } = tools;
   const more = redriveOptions(flags);
@@ -47,19 +50,14 @@ export async function actOnDead(
     const { count, complete } = await calls.send(selection, { dryRun: true });
     const more = complete ? {} : { complete: false };
     const text = `Would ${act} ${complete ? '' : 'at least '}${counted(count, 'task')} of ${queue}.\n`;
-    terminal.out.write(terminal.json ? `${JSON.stringify({ count, ...more }, null, 2)}\n` : text);
+    terminal.show({ count, ...more }, text);
     return;
   }
   let count: number;
   if ('ids' in selection) count = await calls.sendIds(selection.ids);
   else if (flags.yes === true) count = await calls.sendFilter(selection.filter);
   else count = await confirmAndSend(calls, selection.filter, options, tools);
-  const { out, json } = terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ count }, null, 2)}\n`
-      : `${words[act].done} ${counted(count, 'task')} of ${queue}.\n`,
-  );
+  terminal.show({ count }, `${words[act].done} ${counted(count, 'task')} of ${queue}.\n`);
 }
 
 /** The server goes on by itself, also after a restart. */
@@ -76,10 +74,8 @@ async function startJob(
   const query = { async: 'true' };
   const { body } = await api.call(`${act}Dlq`, { queue, query, body: { ...selection, ...more } });
   if (!('job' in body)) throw new Error('The server did not start a job');
-  const { out, json } = terminal;
   const { id } = body.job;
-  if (json) out.write(`${JSON.stringify(body, null, 2)}\n`);
-  else out.write(asTyped(`Started the job ${id}. Check it with: ctl queue job get ${id}\n`));
+  terminal.show(body, asTyped(`Started the job ${id}. Check it with: ctl queue job get ${id}\n`));
 }
 
 async function confirmAndSend(
@@ -184,21 +180,11 @@ function sentAt(date: string | undefined, elapsedMs: number): string {
   return new Date(Math.round(answeredAt - elapsedMs)).toISOString();
 }
 
-export interface SelectFlags {
-  errorType?: string;
-  handlerRef?: string;
-  httpStatus?: string;
-  from?: string;
-  to?: string;
-  all?: boolean;
-  yes?: boolean;
-  dryRun?: boolean;
-  async?: boolean;
-  rate?: string;
-  fromStep?: string;
-  resetSteps?: boolean;
-  dependents?: boolean;
-}
+export type SelectFlags = QueueFlags &
+  Flags<
+    'errorType handlerRef httpStatus from to rate fromStep',
+    'all yes dryRun async resetSteps dependents'
+  >;
 
 /** What only a redrive takes. */
 type RedriveOptions = Pick<

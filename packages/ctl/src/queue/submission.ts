@@ -1,36 +1,24 @@
+import type { Flags } from '../base/tools.js';
 import { buffer } from 'node:stream/consumers';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
-import { durationOf, parseJson, wholeNumber } from '../base/arguments.js';
+import {
+  durationOf,
+  parseJson,
+  wholeNumber,
+  bytesOf,
+  momentAhead,
+  momentFromNow,
+} from '../base/arguments.js';
 import type { Terminal } from '../base/terminal.js';
 import type { QueueFlags } from './locate.js';
-import { bytesOf, momentAhead, momentFromNow } from '../base/arguments.js';
 
-export interface SubmitFlags {
-  payload?: string;
-  file?: string;
-  contentType?: string;
-  header?: string[];
-  id?: string;
-  delay?: string;
-  at?: string;
-  priority?: string;
-  group?: string;
-  uniqueKey?: string;
-  debounce?: string;
-  label?: string[];
-  maxAttempts?: string;
-  backoff?: string;
-  attemptTimeout?: string;
-  retain?: string;
-  expiresAt?: string;
-  dependsOn?: string[];
-  batch?: string;
-  wait?: boolean;
-  timeout?: string;
-}
+export type SubmitFlags = Flags<
+  'payload file contentType id delay at priority group uniqueKey debounce maxAttempts backoff attemptTimeout retain expiresAt batch timeout',
+  'wait'
+> & { header?: string[]; label?: string[]; dependsOn?: string[] };
 
 /** A task to submit. It always has an id, so that the request is safe to repeat. */
 export type Submission = QueueSchema<'SubmitTaskRequest'> & { id: string };

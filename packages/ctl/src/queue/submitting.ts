@@ -4,14 +4,38 @@ import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
-import type { QueueApi } from './api.js';
-import type { Submission } from './submission.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
+import {
+  checkBatchFlags,
+  submissionOf,
+  waitOf,
+  type Submission,
+  type SubmitFlags,
+} from './submission.js';
 import { lastErrorText, waitingText } from './task-view.js';
 import { rest } from '../base/rest.js';
 import { patiently } from './waiting.js';
 
 type Task = QueueSchema<'Task'>;
 type SubmitResult = QueueSchema<'SubmitResult'>;
+
+/** Submits a task, or a file of tasks. */
+export async function submit(
+  queue: string,
+  handler: string | undefined,
+  stdin: string | undefined,
+  flags: QueueFlags & SubmitFlags,
+  tools: Tools,
+): Promise<void> {
+  if (flags.batch !== undefined) {
+    checkBatchFlags(handler, flags);
+    const { submitFile } = await import('./batching.js');
+    return submitFile(queueApi(flags, tools), { queue, file: flags.batch }, tools);
+  }
+  const wait = waitOf(flags);
+  const task = await submissionOf(handler, stdin, flags, tools.terminal);
+  await submitTask(queueApi(flags, tools), { queue, task, wait }, tools);
+}
 
 interface SubmitOptions {
   queue: string;
@@ -25,7 +49,6 @@ export async function submitTask(
   { queue, task, wait }: SubmitOptions,
   tools: Tools,
 ): Promise<void> {
-  const { out, json } = tools.terminal;
   const { interrupted } = tools.lifecycle;
   const work = () => api.call('submitTask', { queue, body: task });
   const { body, header } = await patiently(work, interrupted).catch((error: unknown) => {
@@ -33,12 +56,12 @@ export async function submitTask(
   });
   const isReplay = header('idempotent-replayed') === 'true';
   if (wait === undefined || 'purged' in body) {
-    out.write(json ? `${JSON.stringify(body, null, 2)}\n` : storedText(body, isReplay));
+    tools.terminal.show(body, () => storedText(body, isReplay));
     return;
   }
   const ended = await waitForEnd(api, body.id, wait, interrupted);
   if (ended.status === 'DEAD') tools.exitWith(1);
-  out.write(json ? `${JSON.stringify(ended, null, 2)}\n` : `${endText(ended)}\n`);
+  tools.terminal.show(ended, () => `${endText(ended)}\n`);
 }
 
 /** It is unknown whether the task was stored; repeating with its id is safe. */

@@ -1,34 +1,25 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import type { Tools } from '../base/tools.js';
-import type { QueueApi } from './api.js';
+import type { Flags, Tools } from '../base/tools.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
+import { updateOf, type SubmitFlags } from './submission.js';
 import { momentAgo } from '../base/arguments.js';
 import { counted } from '@millrace/contract/lists';
 import { confirmed } from '../base/confirming.js';
 import { idsOf } from './selecting.js';
 
-export interface CancelFlags {
-  reason?: string;
-  queue?: string;
-  handlerRef?: string;
-  groupKey?: string;
-  from?: string;
-  to?: string;
-  all?: boolean;
-  yes?: boolean;
-  dryRun?: boolean;
-}
+type CancelFlags = QueueFlags & Flags<'reason queue handlerRef groupKey from to', 'all yes dryRun'>;
 
 type Filter = QueueSchema<'CancelFilter'>;
 type Shows = Pick<Tools, 'terminal'>;
 
 /** Cancels tasks: ids at once, a filter after confirmation. */
 export async function cancelTasks(
-  api: QueueApi,
   given: readonly string[],
   flags: CancelFlags,
   tools: Tools,
 ): Promise<void> {
+  const api = queueApi(flags, tools);
   const { queue, reason } = flags;
   const filter = filterOf(flags);
   if (queue === undefined) {
@@ -48,15 +39,22 @@ export async function cancelTasks(
   await cancelSelected(api, queue, filter ?? {}, flags, tools);
 }
 
-export function updateTask(
-  api: QueueApi,
-  { id, body }: { id: string; body: QueueSchema<'UpdateTaskRequest'> },
+export async function updateTask(
+  id: string,
+  flags: QueueFlags & SubmitFlags,
   tools: Tools,
 ): Promise<void> {
+  const body = await updateOf(flags, tools.terminal);
+  const api = queueApi(flags, tools);
   return changeEach([id], 'Changed', tools, () => api.call('updateTask', { id, body }));
 }
 
-export async function runNow(api: QueueApi, given: readonly string[], tools: Tools): Promise<void> {
+export async function runNow(
+  given: readonly string[],
+  flags: QueueFlags,
+  tools: Tools,
+): Promise<void> {
+  const api = queueApi(flags, tools);
   const ids = await idsOf(given, tools.terminal);
   await changeEach(ids, 'Made due', tools, (id) => api.call('runTaskNow', { id }));
 }
@@ -70,11 +68,8 @@ async function changeEach(
 ): Promise<void> {
   const changed: QueueSchema<'Envelope'>[] = [];
   for (const id of ids) changed.push((await change(id)).body);
-  const { out, json } = terminal;
   const shown = changed.length === 1 ? changed[0] : changed;
-  out.write(
-    json ? `${JSON.stringify(shown, null, 2)}\n` : `${done}: ${counted(changed.length, 'task')}.\n`,
-  );
+  terminal.show(shown, `${done}: ${counted(changed.length, 'task')}.\n`);
 }
 
 function filterOf(flags: CancelFlags): Filter | undefined {
@@ -99,11 +94,10 @@ async function cancelSelected(
   const { reason } = flags;
   const select = { filter, ...(reason !== undefined && { reason }) };
   const send = async (body: object) => (await api.call('cancelTasks', { queue, body })).body;
-  const { out, json } = terminal;
   if (flags.dryRun === true) {
     const result = await send({ ...select, dry_run: true });
     const text = `Would cancel ${counted(result.count, 'task')} of ${queue}.\n`;
-    out.write(json ? `${JSON.stringify(result, null, 2)}\n` : text);
+    terminal.show(result, text);
     return;
   }
   if (flags.yes !== true) {
@@ -124,9 +118,5 @@ async function cancelSelected(
     count += result.count;
     if (result.complete !== false) break;
   }
-  out.write(
-    json
-      ? `${JSON.stringify({ count }, null, 2)}\n`
-      : `Cancelled ${counted(count, 'task')} of ${queue}.\n`,
-  );
+  terminal.show({ count }, `Cancelled ${counted(count, 'task')} of ${queue}.\n`);
 }

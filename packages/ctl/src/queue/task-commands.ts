@@ -1,19 +1,8 @@
-import { UsageError } from '@millrace/kit/errors';
 import type { CodeCommand, Commands } from '../base/declared.js';
-import type { Tools } from '../base/tools.js';
-import { queueApi, withQueue, type QueueFlags } from './api.js';
-import type { SelectFlags } from './selecting.js';
-import type { SubmitFlags } from './submission.js';
-import type { CancelFlags } from './task-changes.js';
-import type { TaskListFlags } from './task-list.js';
-
-interface GetFlags {
-  payload?: boolean;
-  raw?: boolean;
-}
+import { withQueue } from './api.js';
 
 /** The commands on tasks. */
-export const taskCommands = (tools: Tools): Commands => ({
+export const taskCommands: Commands = {
   submit: {
     summary: 'Submit a task, or a file of tasks',
     description:
@@ -68,29 +57,7 @@ export const taskCommands = (tools: Tools): Commands => ({
       0: 'stored; with --wait, succeeded',
       1: 'rejected; with --wait, dead; with --batch, some rejected',
     },
-    run: async (
-      name: string,
-      handler: string | undefined,
-      stdin: string | undefined,
-      flags: QueueFlags & SubmitFlags,
-    ) => {
-      if (flags.batch !== undefined) {
-        const [{ checkBatchFlags }, { submitFile }] = await Promise.all([
-          import('./submission.js'),
-          import('./batching.js'),
-        ]);
-        checkBatchFlags(handler, flags);
-        await submitFile(queueApi(flags, tools), { queue: name, file: flags.batch }, tools);
-        return;
-      }
-      const [{ submissionOf, waitOf }, { submitTask }] = await Promise.all([
-        import('./submission.js'),
-        import('./submitting.js'),
-      ]);
-      const wait = waitOf(flags);
-      const task = await submissionOf(handler, stdin, flags, tools.terminal);
-      await submitTask(queueApi(flags, tools), { queue: name, task, wait }, tools);
-    },
+    run: async () => (await import('./submitting.js')).submit,
   },
   get: {
     summary: 'Show a task, its attempts and why it waits',
@@ -107,14 +74,7 @@ export const taskCommands = (tools: Tools): Commands => ({
       ['ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E --json', 'the response of the REST API'],
     ],
     exitCodes: { 1: 'no such task, or failure' },
-    run: async (id: string, flags: QueueFlags & GetFlags) => {
-      if (flags.raw === true && flags.payload !== true) {
-        throw new UsageError('--raw needs --payload.');
-      }
-      const { showTask } = await import('./task-view.js');
-      const payload = flags.payload === true ? (flags.raw === true ? 'raw' : 'text') : undefined;
-      await showTask(queueApi(flags, tools), { id, payload }, tools);
-    },
+    run: async () => (await import('./task-view.js')).showTask,
   },
   tasks: {
     summary: 'List the tasks of a queue, newest first',
@@ -149,8 +109,7 @@ export const taskCommands = (tools: Tools): Commands => ({
       ['ctl queue tasks mail --status IN_FLIGHT --watch', 'what runs now'],
       ['ctl queue tasks mail --handler-ref mail.send --from 1h --count', 'how many'],
     ],
-    run: async (name: string, flags: QueueFlags & TaskListFlags) =>
-      (await import('./task-list.js')).listTasks(queueApi(flags, tools), name, flags, tools),
+    run: async () => (await import('./task-list.js')).listTasks,
   },
   tree: {
     summary: 'Show a task with its children',
@@ -161,8 +120,7 @@ export const taskCommands = (tools: Tools): Commands => ({
       ['ctl queue tree 01JD3Z8Q4M7X2N5V9RTBKWCH6E --json', 'the response of the REST API'],
     ],
     exitCodes: { 1: 'no such task, or failure' },
-    run: async (id: string, flags: QueueFlags) =>
-      (await import('./flow-commands.js')).showTree(queueApi(flags, tools), id, tools),
+    run: async () => (await import('./flow-commands.js')).showTree,
   },
   signal: {
     summary: 'Send a signal to a task',
@@ -180,15 +138,7 @@ export const taskCommands = (tools: Tools): Commands => ({
       [`ctl queue signal 01JD3Z8Q4M7X2N5V9RTBKWCH6E approved '{"by":"ada"}'`, 'with a payload'],
     ],
     exitCodes: { 1: 'the task has ended or does not exist, or failure' },
-    run: async (
-      id: string,
-      name: string,
-      payload: string | undefined,
-      flags: QueueFlags & { signalId?: string },
-    ) => {
-      const { sendSignal } = await import('./flow-commands.js');
-      await sendSignal(queueApi(flags, tools), { id, name, payload, ...flags }, tools);
-    },
+    run: async () => (await import('./flow-commands.js')).sendSignal,
   },
   cancel: {
     summary: 'Cancel tasks',
@@ -218,8 +168,7 @@ export const taskCommands = (tools: Tools): Commands => ({
       1: 'failure, or you did not confirm',
       2: 'no terminal to confirm on and no --yes, or usage error',
     },
-    run: async (ids: string[], flags: QueueFlags & CancelFlags) =>
-      (await import('./task-changes.js')).cancelTasks(queueApi(flags, tools), ids, flags, tools),
+    run: async () => (await import('./task-changes.js')).cancelTasks,
   },
   update: {
     summary: 'Change a pending task',
@@ -240,14 +189,7 @@ export const taskCommands = (tools: Tools): Commands => ({
       ['ctl queue update 01JD3Z8Q4M7X2N5V9RTBKWCH6E --file new.json', 'with another payload'],
     ],
     exitCodes: { 1: 'failure, or the task is not pending' },
-    run: async (id: string, flags: QueueFlags & SubmitFlags) => {
-      const [{ updateOf }, { updateTask }] = await Promise.all([
-        import('./submission.js'),
-        import('./task-changes.js'),
-      ]);
-      const body = await updateOf(flags, tools.terminal);
-      await updateTask(queueApi(flags, tools), { id, body }, tools);
-    },
+    run: async () => (await import('./task-changes.js')).updateTask,
   },
   'run-now': {
     summary: 'Make waiting tasks due',
@@ -257,10 +199,9 @@ export const taskCommands = (tools: Tools): Commands => ({
     arguments: [['<ids...>', 'ids of tasks; - reads them from stdin']],
     examples: [['ctl queue run-now 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task']],
     exitCodes: { 1: 'failure, or a task is not pending' },
-    run: async (ids: string[], flags: QueueFlags) =>
-      (await import('./task-changes.js')).runNow(queueApi(flags, tools), ids, tools),
+    run: async () => (await import('./task-changes.js')).runNow,
   },
-});
+};
 
 /** What `redrive` and `purge` take. */
 const selection = {
@@ -286,49 +227,39 @@ const selection = {
 } as const satisfies Partial<CodeCommand>;
 
 /** The commands that change dead tasks. */
-export function deadActions(tools: Tools): Commands {
-  const act =
-    (verb: 'redrive' | 'purge') =>
-    async (queue: string, ids: string[], flags: QueueFlags & SelectFlags) =>
-      (await import('./selecting.js')).actOnDead(
-        queueApi(flags, tools),
-        { act: verb, queue, ids, flags },
-        tools,
-      );
-  return {
-    redrive: {
-      ...selection,
-      summary: 'Run dead tasks again',
-      description:
-        'Make dead tasks pending again, the first to die first, with all attempts available ' +
-        'and their history kept. Select them by id or by a filter. With a filter, it counts ' +
-        'the tasks and asks for confirmation.',
-      connect: (command) =>
-        withQueue(command)
-          .option('--rate <number>', 'Tasks per second (default: 500); 0: all at once')
-          .option('--from-step <name>', 'Drop this recorded step and those after it')
-          .option('--reset-steps', 'Drop all recorded steps')
-          .option('--no-dependents', 'Leave the tasks that died of these as they are'),
-      examples: [
-        ['ctl queue redrive mail 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task'],
-        ['ctl queue redrive mail --error-type HTTP_5XX --from 2h --rate 50', 'gently'],
-        ['ctl queue redrive mail --all --yes', 'everything, from a script'],
-      ],
-      run: act('redrive'),
-    },
-    purge: {
-      ...selection,
-      summary: 'Delete dead tasks permanently',
-      description:
-        'Delete dead tasks permanently. Select them by id or by a filter. With a filter, it ' +
-        'counts the tasks and asks for confirmation. Their ids are remembered for a day, so ' +
-        'that a late retry of a submit runs nothing.',
-      examples: [
-        ['ctl queue purge mail 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task'],
-        ['ctl queue purge mail --http-status 404 --to 7d', 'died more than a week ago'],
-        ['ctl queue purge mail --all --dry-run', 'how many match'],
-      ],
-      run: act('purge'),
-    },
-  };
-}
+export const deadActions: Commands = {
+  redrive: {
+    ...selection,
+    summary: 'Run dead tasks again',
+    description:
+      'Make dead tasks pending again, the first to die first, with all attempts available ' +
+      'and their history kept. Select them by id or by a filter. With a filter, it counts ' +
+      'the tasks and asks for confirmation.',
+    connect: (command) =>
+      withQueue(command)
+        .option('--rate <number>', 'Tasks per second (default: 500); 0: all at once')
+        .option('--from-step <name>', 'Drop this recorded step and those after it')
+        .option('--reset-steps', 'Drop all recorded steps')
+        .option('--no-dependents', 'Leave the tasks that died of these as they are'),
+    examples: [
+      ['ctl queue redrive mail 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task'],
+      ['ctl queue redrive mail --error-type HTTP_5XX --from 2h --rate 50', 'gently'],
+      ['ctl queue redrive mail --all --yes', 'everything, from a script'],
+    ],
+    run: async () => (await import('./selecting.js')).redrive,
+  },
+  purge: {
+    ...selection,
+    summary: 'Delete dead tasks permanently',
+    description:
+      'Delete dead tasks permanently. Select them by id or by a filter. With a filter, it ' +
+      'counts the tasks and asks for confirmation. Their ids are remembered for a day, so ' +
+      'that a late retry of a submit runs nothing.',
+    examples: [
+      ['ctl queue purge mail 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task'],
+      ['ctl queue purge mail --http-status 404 --to 7d', 'died more than a week ago'],
+      ['ctl queue purge mail --all --dry-run', 'how many match'],
+    ],
+    run: async () => (await import('./selecting.js')).purge,
+  },
+};

@@ -2,42 +2,25 @@ import { counted, rowsOf } from '@millrace/contract/lists';
 import * as queueLists from '@millrace/contract/lists/queue';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { UsageError } from '@millrace/kit/errors';
-import { durationOf, momentAgo } from '../base/arguments.js';
-import { Frame } from '../base/frame.js';
+import { momentAgo } from '../base/arguments.js';
+import { refresh } from '../base/watching.js';
 import { readPages } from '../base/run-operation.js';
 import { shownText } from '../base/list-text.js';
 import type { Sheet } from '../render/table.js';
-import type { Tools } from '../base/tools.js';
-import type { QueueApi } from './api.js';
-import { rest } from '../base/rest.js';
+import type { Flags, Tools } from '../base/tools.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
 
 type Page = QueueSchema<'TaskPage'>;
 
-export interface TaskListFlags {
-  status?: string[];
-  handlerRef?: string;
-  groupKey?: string;
-  from?: string;
-  to?: string;
-  order?: string;
-  limit?: string;
-  cursor?: string;
-  count?: boolean;
-  watch?: boolean;
-  interval?: string;
-}
+type TaskListFlags = QueueFlags &
+  Flags<'handlerRef groupKey from to order limit cursor interval', 'count watch'> & {
+    status?: string[];
+  };
 
 const defaultLimit = 50;
-const defaultIntervalMs = 2_000;
-const minIntervalMs = 100;
 
-export async function listTasks(
-  api: QueueApi,
-  queue: string,
-  flags: TaskListFlags,
-  tools: Tools,
-): Promise<void> {
+export async function listTasks(queue: string, flags: TaskListFlags, tools: Tools): Promise<void> {
+  const api = queueApi(flags, tools);
   const { out, json } = tools.terminal;
   if (flags.count === true) return countTasks(api, queue, flags, tools);
   // Checked before the first page is read.
@@ -54,16 +37,17 @@ export async function listTasks(
     out.write(text(await read()));
     return;
   }
-  const intervalMs = durationOf(flags.interval, '--interval') ?? defaultIntervalMs;
-  if (intervalMs < minIntervalMs) throw new UsageError('--interval must be at least 100ms.');
-  const frame = new Frame(out);
-  for (;;) {
-    const page = await read();
-    // One line for each page, so that a program can read them one by one.
-    if (json) out.write(`${JSON.stringify(page)}\n`);
-    else frame.draw(text(page));
-    await rest(intervalMs, tools.lifecycle.interrupted);
-  }
+  await refresh(
+    { ...(flags.interval && { interval: flags.interval }) },
+    { everyMs: 2_000, isEndless: true },
+    tools,
+    async (frame) => {
+      const page = await read();
+      // One line for each page, so that a program can read them one by one.
+      if (json) out.write(`${JSON.stringify(page)}\n`);
+      else frame.draw(text(page));
+    },
+  );
 }
 
 function queryOf(flags: TaskListFlags) {
@@ -84,11 +68,7 @@ async function countTasks(
 ): Promise<void> {
   const { body } = await api.call('countTasks', { queue, query: queryOf(flags) });
   const about = body.is_estimate ? 'About ' : '';
-  terminal.out.write(
-    terminal.json
-      ? `${JSON.stringify(body, null, 2)}\n`
-      : `${about}${counted(body.count, 'task')}.\n`,
-  );
+  terminal.show(body, `${about}${counted(body.count, 'task')}.\n`);
 }
 
 /** The tasks, and what to add to the command to see more. */

@@ -1,43 +1,45 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { Refusal } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
 import type { Tools } from '../base/tools.js';
 import type { Tone } from '../render/paint.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { renderTable, renderFacts, wrapped, type Cell, type Sheet } from '../render/table.js';
 import { printableLines } from '../render/text.js';
-import type { QueueApi } from './api.js';
+import { queueApi, type QueueFlags } from './api.js';
 
 type Task = QueueSchema<'Task'>;
 type Attempt = QueueSchema<'Attempt'>;
 
 export async function showTask(
-  api: QueueApi,
-  { id, payload }: { id: string; payload?: 'text' | 'raw' | undefined },
-  { terminal }: Pick<Tools, 'terminal'>,
+  id: string,
+  flags: QueueFlags & { payload?: boolean; raw?: boolean },
+  tools: Tools,
 ): Promise<void> {
+  const { payload, raw } = flags;
+  if (raw && !payload) throw new UsageError('--raw needs --payload.');
   // The server would answer with the regular expression of an id.
   if (!isUlid(id)) {
     const why = 'is not a task id such as 01JD3Z8Q4M7X2N5V9RTBKWCH6E.';
     throw new Refusal('TASK_NOT_FOUND', `"${id}" ${why}`);
   }
-  const { body: task } = await api.call('getTask', { id });
+  const { body: task } = await queueApi(flags, tools).call('getTask', { id });
+  const { terminal } = tools;
   const { out, json } = terminal;
-  if (payload !== undefined && !json) {
+  if (payload && !json) {
     const bytes = payloadOf(task);
     // A pipe gets the bytes; a terminal would execute escape sequences.
-    if (payload === 'raw' || !out.isScreen) out.writeRaw(bytes);
+    if (raw || !out.isScreen) out.writeRaw(bytes);
     else out.write(`${printableLines(bytes.toString('utf8')).replace(/\n$/, '')}\n`);
     return;
   }
-  out.write(json ? `${JSON.stringify(task, null, 2)}\n` : taskSheet(task, systemClock.now(), out));
+  terminal.show(task, () => taskSheet(task, systemClock.now(), out));
 }
 
 /** A task: its fields, then the result of each attempt. */
 export function taskSheet(task: Task, now: number, sheet: Sheet): string {
-  const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
-  const facts = renderTable(columns, factsOf(task, now), sheet);
+  const facts = renderFacts(factsOf(task, now), sheet);
   return task.attempts.length === 0 ? facts : `${facts}\n${attemptsTable(task, sheet)}`;
 }
 
@@ -131,14 +133,11 @@ function payloadOf({ payload = '' }: { payload?: string }): Buffer {
 }
 
 function attemptsTable({ attempts }: Task, sheet: Sheet): string {
-  const columns = [
-    { title: 'ATTEMPT' },
-    { title: 'STARTED' },
-    { title: 'DURATION' },
-    { title: 'OUTCOME' },
-    { title: 'REASON', overflow: 'wrap' as const },
-  ];
-  return renderTable(columns, attempts.map(attemptRow), sheet);
+  return renderTable(
+    ['ATTEMPT', 'STARTED', 'DURATION', 'OUTCOME', wrapped('REASON')],
+    attempts.map(attemptRow),
+    sheet,
+  );
 }
 
 function attemptRow(attempt: Attempt): Cell[] {

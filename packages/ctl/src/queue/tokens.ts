@@ -13,7 +13,7 @@ import {
   unnamedFile,
   type Credentials,
 } from '../base/credentials.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 
 /** In ascending order; a submitter cannot claim and a worker cannot submit. */
 const roleLevels = [['submitter', 'worker'], 'operator', 'admin'] as const;
@@ -39,17 +39,9 @@ export const tokens: Credentials<TokenEntry> = {
   }),
 };
 
-export interface TokensFileFlags {
-  tokensFile?: string;
-  config?: string;
-}
+export type TokensFileFlags = Flags<'tokensFile config'>;
 
-export interface TokenFlags extends TokensFileFlags {
-  principal?: string;
-  grant?: string[];
-  id?: string;
-  expires?: string;
-}
+export type TokenFlags = TokensFileFlags & Flags<'principal id expires'> & { grant?: string[] };
 
 type Shows = Pick<Tools, 'terminal'>;
 type Grant = TokenEntry['grants'][number];
@@ -71,16 +63,12 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
   }
   const file = isForFile ? await tokensFileOf(flags, { terminal }) : undefined;
   if (file !== undefined) await addEntry(tokens, file, entry);
-  const { out, json } = terminal;
-  if (json) {
-    const shown = { ...entry, expires_at: expiresAt ?? null, token: made.token };
-    out.write(`${JSON.stringify({ ...shown, file: file ?? null }, null, 2)}\n`);
-    return;
-  }
   const can = grants.map(grantText).join(', ') || 'no grants yet, so add some';
   const may = `${can}${expiresAt ? ` until ${expiresAt}` : ''}`;
-  out.write(
-    `The token "${id}" stands for ${principal}: ${may}.\nIt is shown only once:\n\n  ` +
+  terminal.show(
+    { ...entry, expires_at: expiresAt ?? null, token: made.token, file: file ?? null },
+    () =>
+      `The token "${id}" stands for ${principal}: ${may}.\nIt is shown only once:\n\n  ` +
       `${made.token}\n\n` +
       (file === undefined
         ? `Put its entry under \`tokens:\` in the tokens file of the server:\n\n${tokenEntryYaml(entry)}\n\n`
@@ -103,12 +91,7 @@ export async function revokeToken(id: string, flags: TokensFileFlags, tools: Sho
         )
       : new Refusal('UNKNOWN_TOKEN', message),
   );
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ revoked: id, file }, null, 2)}\n`
-      : `Removed the token "${id}" from ${file}.\n`,
-  );
+  tools.terminal.show({ revoked: id, file }, `Removed the token "${id}" from ${file}.\n`);
 }
 
 function userName(): string {

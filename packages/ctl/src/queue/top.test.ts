@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { expect, test } from 'vitest';
 import { plain } from '../render/paint.js';
-import { topScreen, rowOf, showTop } from './top.js';
+import { topScreen, rowOf, readRows } from './top.js';
 
 type Point = QueueSchema<'QueueMetricsPoint'>;
 const nothing = { p50: null, p95: null, p99: null };
@@ -82,11 +82,7 @@ test('many queues are read a few at a time, in their order', async () => {
     },
   } as never;
   const names = Array.from({ length: 40 }, (_, n) => `q${n}`);
-  const lines: string[] = [];
-  const out = { write: (text: string) => lines.push(text), isScreen: false };
-  const tools = { terminal: { out, json: true }, lifecycle: {} } as never;
-  await showTop(api, [], { count: '1' }, tools);
-  const shown = JSON.parse(lines.join('')) as { queues: { name: string }[] };
-  expect(shown.queues.map(({ name }) => name)).toEqual(names);
+  const rows = await readRows(api, []);
+  expect(rows.map(({ queue }) => queue)).toEqual(names);
   expect(most).toBeLessThanOrEqual(8);
 });

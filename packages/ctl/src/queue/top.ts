@@ -1,55 +1,33 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { Refusal, UsageError } from '@millrace/kit/errors';
-import { durationOf, wholeNumber } from '../base/arguments.js';
-import { Frame } from '../base/frame.js';
-import type { Tools } from '../base/tools.js';
-import type { QueueApi } from './api.js';
-import { rest } from '../base/rest.js';
+import { refresh } from '../base/watching.js';
+import type { Flags, Tools } from '../base/tools.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
 import { humanCount, humanDuration } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { sparkline } from '../render/figures.js';
 
-export interface TopFlags {
-  interval?: string;
-  count?: string;
-}
+type TopFlags = QueueFlags & Flags<'interval count'>;
 
-const defaultIntervalMs = 2_000;
-const minIntervalMs = 100;
 /** Hundreds of requests at once would compete with the work of the server. */
 const maxParallelReads = 8;
-/** A server that is being restarted will be back. */
-const passing = new Set(['UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'RATE_LIMITED']);
 
 export async function showTop(
-  api: QueueApi,
   names: readonly string[],
   flags: TopFlags,
-  { terminal, lifecycle }: Tools,
+  tools: Tools,
 ): Promise<void> {
-  const { out, json } = terminal;
-  const intervalMs = durationOf(flags.interval, '--interval') ?? defaultIntervalMs;
-  if (intervalMs < minIntervalMs) throw new UsageError('--interval must be at least 100ms.');
-  const refreshes = wholeNumber(flags.count, '--count') ?? (json || out.isScreen ? Infinity : 1);
-  const frame = new Frame(out);
-  for (let refresh = 1; refresh <= refreshes; refresh++) {
-    try {
-      const rows = await readRows(api, names);
-      if (json) out.write(`${JSON.stringify(lineOf(rows))}\n`);
-      else frame.draw(topScreen(rows, out, frame.rows));
-    } catch (error) {
-      if (refresh === 1 || !(error instanceof Refusal) || !passing.has(error.code)) throw error;
-      const { code, detail } = error;
-      if (json) terminal.err.write(`${JSON.stringify({ error: { code, message: detail } })}\n`);
-      else frame.draw(`${out.paint('bad', 'No response:')} ${detail}\n`);
-    }
-    if (refresh < refreshes) await rest(intervalMs, lifecycle.interrupted);
-  }
+  const api = queueApi(flags, tools);
+  const { out, json } = tools.terminal;
+  await refresh(flags, { everyMs: 2_000 }, tools, async (frame) => {
+    const rows = await readRows(api, names);
+    if (json) out.write(`${JSON.stringify(lineOf(rows))}\n`);
+    else frame.draw(topScreen(rows, out, frame.rows));
+  });
 }
 
-async function readRows(api: QueueApi, names: readonly string[]): Promise<TopRow[]> {
+export async function readRows(api: QueueApi, names: readonly string[]): Promise<TopRow[]> {
   const wanted =
     names.length > 0 ? names : (await api.call('listQueues')).body.map(({ name }) => name);
   const rows = new Map<string, TopRow>();

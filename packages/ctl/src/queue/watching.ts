@@ -1,11 +1,9 @@
 import { systemClock } from '@millrace/kit/clock';
-import { Refusal, UsageError } from '@millrace/kit/errors';
-import { durationOf, wholeNumber } from '../base/arguments.js';
-import type { Tools } from '../base/tools.js';
-import { Frame } from '../base/frame.js';
-import type { QueueApi } from './api.js';
+import { Refusal } from '@millrace/kit/errors';
+import type { Flags, Tools } from '../base/tools.js';
+import { refresh } from '../base/watching.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
 import { callbackCounter, type CallbackCounter } from './callback-counter.js';
-import { rest } from '../base/rest.js';
 import { locateMetrics } from './locate.js';
 import type { Value } from '@millrace/contract/lists';
 import * as queueLists from '@millrace/contract/lists/queue';
@@ -15,53 +13,25 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { cellOf } from '../base/list-text.js';
 import { sparkline } from '../render/figures.js';
 
-export interface WatchFlags {
-  interval?: string;
-  count?: string;
-  metricsUrl?: string;
-}
-
-const defaultIntervalMs = 1_000;
-const minIntervalMs = 100;
+type WatchFlags = QueueFlags & Flags<'interval count metricsUrl'>;
 
 export async function watchQueues(
-  api: QueueApi,
   names: readonly string[],
   flags: WatchFlags,
   tools: Tools,
 ): Promise<void> {
+  const api = queueApi(flags, tools);
   const { terminal, lifecycle } = tools;
   const { out, json } = terminal;
-  const intervalMs = durationOf(flags.interval, '--interval') ?? defaultIntervalMs;
-  if (intervalMs < minIntervalMs) throw new UsageError('--interval must be at least 100ms.');
-  const isLive = json || out.isScreen;
-  const samples = wholeNumber(flags.count, '--count') ?? (isLive ? Infinity : 1);
   const metricsUrl = locateMetrics(api.url, terminal.env);
   const counter = callbackCounter(metricsUrl, flags.metricsUrl, lifecycle.interrupted);
   const course = new Course();
-  const frame = new Frame(out);
-  for (let sample = 1; sample <= samples; sample++) {
+  await refresh(flags, { everyMs: 1_000 }, tools, async (frame) => {
     const startedAt = systemClock.monotonic();
-    try {
-      const watched = course.add(await takeSample(api, names, counter), startedAt);
-      if (json) out.write(`${JSON.stringify(lineOf(watched))}\n`);
-      else frame.draw(watchScreen(watched, out, frame.rows));
-    } catch (error) {
-      // Keep watching: a server that is being restarted will be back.
-      if (sample === 1 || !(error instanceof Refusal) || !passing.has(error.code)) throw error;
-      if (json) terminal.err.write(`${JSON.stringify(errorLine(error))}\n`);
-      else frame.draw(`${out.paint('bad', 'No response:')} ${error.detail}\n`);
-    }
-    if (sample === samples) return;
-    const tookMs = systemClock.monotonic() - startedAt;
-    await rest(Math.max(0, intervalMs - tookMs), lifecycle.interrupted);
-  }
-}
-
-const passing = new Set(['UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'RATE_LIMITED']);
-
-function errorLine({ code, detail }: Refusal) {
-  return { error: { code, message: detail } };
+    const watched = course.add(await takeSample(api, names, counter), startedAt);
+    if (json) out.write(`${JSON.stringify(lineOf(watched))}\n`);
+    else frame.draw(watchScreen(watched, out, frame.rows));
+  });
 }
 
 async function takeSample(

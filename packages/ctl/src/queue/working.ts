@@ -12,23 +12,12 @@ import {
 import { programName } from '../base/command-name.js';
 import { durationOf, wholeNumber } from '../base/arguments.js';
 import { harmless } from '../base/exchange.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { queueApi, type QueueFlags } from './api.js';
 import { locateQueue } from './locate.js';
 
-export interface WorkFlags {
-  concurrency?: string;
-  lease?: string;
-  handler?: string[];
-  label?: string[];
-  name?: string;
-}
-
-interface Work {
-  queue: string;
-  command: readonly string[];
-  flags: QueueFlags & WorkFlags;
-}
+type WorkFlags = QueueFlags &
+  Flags<'concurrency lease name'> & { handler?: string[]; label?: string[] };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -38,7 +27,12 @@ const maxErrorText = 2_048;
 const defaultLeaseMs = 30_000;
 const leaseRange = { min: 1_000, max: 3_600_000 };
 
-export async function work({ queue, command, flags }: Work, tools: Tools): Promise<void> {
+export async function work(
+  queue: string,
+  command: readonly string[],
+  flags: WorkFlags,
+  tools: Tools,
+): Promise<void> {
   const { terminal, lifecycle } = tools;
   const concurrency = wholeNumber(flags.concurrency, '--concurrency') ?? 1;
   if (concurrency < 1) throw new UsageError('--concurrency must be at least 1.');

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { painter, plain } from './paint.js';
-import { renderTable, type Cell, type Column } from './table.js';
+import { renderTable, wrapped, type Cell, type Column } from './table.js';
 
 const columns: Column[] = [
   { title: 'QUEUE' },
   { title: 'DEPTH' },
   { title: 'CALLBACK' },
-  { title: 'NOTE', overflow: 'wrap' },
+  wrapped('NOTE'),
 ];
 const rows: Cell[][] = [
   [

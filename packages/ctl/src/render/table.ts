@@ -5,8 +5,13 @@ import { formatTimestamp, humanAge } from '@millrace/kit/units';
 export interface Column {
   /** Column title; a table whose titles are all empty has no heading. */
   readonly title: string;
-  /** How to handle a text that does not fit: cut with an ellipsis, or wrap. */
-  readonly overflow?: 'cut' | 'wrap';
+  /** A text that does not fit is wrapped instead of cut. */
+  readonly wraps?: boolean;
+}
+
+/** A column whose texts are wrapped. */
+export function wrapped(title: string): Column {
+  return { title, wraps: true };
 }
 
 export type Cell = string | number | { readonly text: string; readonly tone: Tone };
@@ -24,10 +29,11 @@ const NARROWEST = 4;
 
 /** Lays out rows in columns that fit the terminal. Number columns are right-aligned. */
 export function renderTable(
-  columns: readonly Column[],
+  titles: readonly (string | Column)[],
   rows: readonly (readonly Cell[])[],
   sheet: Sheet,
 ): string {
+  const columns = titles.map((each): Column => (typeof each === 'string' ? { title: each } : each));
   const numeric = columns.map((_, at) => rows.length > 0 && rows.every((row) => isNumber(row[at])));
   const texts = rows.map((row) => columns.map((_, at) => textOf(row[at])));
   const natural = columns.map(({ title }, at) =>
@@ -38,7 +44,7 @@ export function renderTable(
   const layOut = (cells: readonly string[], tones: readonly (Tone | undefined)[]): string[] => {
     const blocks = cells.map((text, at) => {
       const width = widths[at] ?? 0;
-      return columns[at]?.overflow === 'wrap' ? wrap(text, width) : [cut(text, width)];
+      return columns[at]?.wraps ? wrap(text, width) : [cut(text, width)];
     });
     const height = Math.max(...blocks.map((block) => block.length));
     return Array.from({ length: height }, (_, line) =>
@@ -55,11 +61,10 @@ export function renderTable(
     );
   };
 
-  const titles = columns.map(({ title }) => title);
-  const heading = titles.some((title) => title !== '')
+  const heading = columns.some(({ title }) => title !== '')
     ? layOut(
-        titles,
-        titles.map(() => 'strong' as const),
+        columns.map(({ title }) => title),
+        columns.map(() => 'strong' as const),
       )
     : [];
   const body = rows.flatMap((row, at) =>
@@ -69,6 +74,11 @@ export function renderTable(
     ),
   );
   return [...heading, ...body].map((line) => `${line}\n`).join('');
+}
+
+/** Names and values in two columns without a heading; long values are wrapped. */
+export function renderFacts(rows: readonly (readonly Cell[])[], sheet: Sheet): string {
+  return renderTable(['', wrapped('')], rows, sheet);
 }
 
 /** Narrows only the widest columns until the table fits. Numbers are never cut. */

@@ -2,16 +2,12 @@ import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } fro
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../base/data-directory.js';
 import { rest } from '../base/rest.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { jsonOf } from '../up/child.js';
 import { logWriter } from '../up/log-lines.js';
 import { logFile, olderLogFile } from '../up/log-file.js';
 
-export interface LogsFlags {
-  data?: string;
-  follow?: boolean;
-  lines: string;
-}
+export type LogsFlags = Flags<'data', 'follow'> & { lines: string };
 
 const pollMs = 200;
 

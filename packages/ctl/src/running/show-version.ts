@@ -23,7 +23,7 @@ export async function showVersion(flags: StatusFlags, tools: Tools): Promise<voi
     ['queue', textOf(queue)],
     ['daemon', textOf(daemon)],
   ];
-  out.write(renderTable([{ title: '' }, { title: '' }], rows, out));
+  out.write(renderTable(['', ''], rows, out));
   const others = [db, queue, daemon].filter((part) => part.version !== null);
   if (others.some((part) => part.version !== own)) {
     out.write(asTyped('A running server has another version. Restart it with `ctl restart`.\n'));

@@ -14,7 +14,7 @@ export async function calibrateHere(
   { most, data }: { most: number; data: string | undefined },
   tools: Tools,
 ): Promise<void> {
-  const { env, out, json } = tools.terminal;
+  const { env } = tools.terminal;
   const key = env['ANTHROPIC_API_KEY'];
   if (!key) {
     throw new Refusal(
@@ -47,11 +47,10 @@ export async function calibrateHere(
         'run some checks with `ctl check`, and try again. Nothing has changed.',
     );
   }
-  out.write(
-    json
-      ? `${JSON.stringify(result, null, 2)}\n`
-      : `A token has ${result.bytes_per_token} bytes, measured on ${result.samples} samples ` +
-          `(${humanBytes(result.bytes)}, ${humanCount(result.tokens)} tokens).\n`,
+  tools.terminal.show(
+    result,
+    `A token has ${result.bytes_per_token} bytes, measured on ${result.samples} samples ` +
+      `(${humanBytes(result.bytes)}, ${humanCount(result.tokens)} tokens).\n`,
   );
 }
 

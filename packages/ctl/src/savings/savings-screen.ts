@@ -56,7 +56,7 @@ function axes({ axes: { context, offload }, events }: SavingsReport, sheet: Shee
       dollars(offload.dollars),
     ]);
   }
-  return renderTable([{ title: '' }, { title: '' }, { title: '' }, { title: '' }], rows, sheet);
+  return renderTable(['', '', '', ''], rows, sheet);
 }
 
 function features({ features: rows }: SavingsReport, sheet: Sheet): string {
@@ -67,7 +67,7 @@ function features({ features: rows }: SavingsReport, sheet: Sheet): string {
   ];
   const titles = ['FEATURE', 'EVENTS', raw[0]!, saved[0]!, '', ...(isWide ? [''] : [])];
   return renderTable(
-    titles.map((title) => ({ title })),
+    titles,
     rows.map((row, at): Cell[] => {
       const share = row.raw_tokens === 0 ? 0 : row.saved_tokens / row.raw_tokens;
       const isContext = row.feature !== 'llm_offload';
@@ -176,11 +176,10 @@ export function benchmarkScreen(report: SavingsReport, sheet: Sheet): string {
     ['with', tokens[2]!, costs[2]!, { text: bar(share), tone: 'ok' }],
     ['saved', tokens[3]!, costs[3]!, { text: percent(reduction), tone: 'strong' }],
   ];
-  const titles = ['CONTEXT', tokens[0]!, costs[0]!, ''].map((title) => ({ title }));
   const { offload } = report.axes;
   const from = report.since === null ? 'the start' : localTime(report.since);
   return (
-    renderTable(titles, rows, sheet) +
+    renderTable(['CONTEXT', tokens[0]!, costs[0]!, ''], rows, sheet) +
     `Offload, counted separately: ${exact(offload.tokens)} tokens, ` +
     `${dollars(offload.dollars)}.\n` +
     `${sheet.paint('dim', `Since ${from}, ${exact(report.events)} events, ${report.basis}.`)}\n`

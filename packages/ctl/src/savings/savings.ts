@@ -2,18 +2,12 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { auditScreen, savingsScreen, benchmarkScreen } from './savings-screen.js';
 import { parseSince } from '../base/since.js';
 
-export interface SavingsFlags extends DaemonFlags {
-  since?: string;
-  benchmark?: boolean;
-  audit?: boolean;
-  calibrate?: boolean;
-  calibrateMax?: string;
-  watch?: boolean;
-}
+export type SavingsFlags = DaemonFlags &
+  Flags<'since calibrateMax', 'benchmark audit calibrate watch'>;
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
@@ -35,8 +29,7 @@ export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<vo
       `${api.url} returned no savings report. It may be another version of Millrace.`,
     );
   }
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(report, null, 2)}\n` : screenOf(report, flags, tools));
+  tools.terminal.show(report, () => screenOf(report, flags, tools));
 }
 
 function screenOf(report: SavingsReport, flags: SavingsFlags, { terminal }: Tools): string {

@@ -7,27 +7,24 @@ import { asTyped } from '../base/command-name.js';
 import { dataDirectory } from '../base/data-directory.js';
 import { managerHere, writeServiceFile } from '../daemon/install.js';
 import { serviceFile, type Manager, type ServiceFile } from '../daemon/service-file.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { tokensFile } from '../up/own-files.js';
 
-export type ServiceName = 'up' | 'db' | 'queue' | 'daemon';
+type ServiceName = 'up' | 'db' | 'queue' | 'daemon';
 
-export interface ServiceFlags {
-  for?: Manager;
-  data?: string;
-  print?: boolean;
-  force?: boolean;
-  start?: boolean;
-  dryRun?: boolean;
-}
+type ServiceFlags = Flags<'data', 'print force start dryRun'> & { for?: Manager };
 
 /** Writes the service file and starts the service. */
-export async function install(part: ServiceName, flags: ServiceFlags, tools: Tools): Promise<void> {
+export async function install(
+  part: ServiceName | undefined,
+  flags: ServiceFlags,
+  tools: Tools,
+): Promise<void> {
   const { out, json } = tools.terminal;
   const { manager, file } = serviceOf(part, flags, tools);
   const { path, text, commands } = file;
   if (flags.print) {
-    out.write(json ? `${JSON.stringify({ path, text, commands }, null, 2)}\n` : text);
+    tools.terminal.show({ path, text, commands }, text);
     return;
   }
   const isStarted = flags.start !== false;
@@ -36,7 +33,7 @@ export async function install(part: ServiceName, flags: ServiceFlags, tools: Too
     const runs = starting.map((words) => words.join(' '));
     const lines = runs.map((line) => `  ${line}\n`).join('');
     const plan = `Would write ${path}:\n\n${text}\n${runs.length > 0 ? `Would run:\n\n${lines}` : ''}`;
-    out.write(json ? `${JSON.stringify({ path, text, commands: runs }, null, 2)}\n` : plan);
+    tools.terminal.show({ path, text, commands: runs }, plan);
     return;
   }
   const wasThere = existsSync(path);
@@ -54,13 +51,15 @@ export async function install(part: ServiceName, flags: ServiceFlags, tools: Too
   }
   out.write(outcome === 'written' ? `Wrote ${path}.\n` : `${path} is up to date.\n`);
   if (isStarted)
-    out.write(asTyped(`Started ${file.id}. Check it with \`ctl service status ${part}\`.\n`));
+    out.write(
+      asTyped(`Started ${file.id}. Check it with \`ctl service status ${part ?? 'up'}\`.\n`),
+    );
   else out.write(`Start it with:\n\n${commands.map((line) => `  ${line}\n`).join('')}`);
 }
 
 /** Stops the service and removes its file. */
 export async function uninstall(
-  part: ServiceName,
+  part: ServiceName | undefined,
   flags: ServiceFlags,
   tools: Tools,
 ): Promise<void> {
@@ -78,7 +77,7 @@ export async function uninstall(
 
 /** Shows whether the service is installed and running. */
 export async function showService(
-  part: ServiceName,
+  part: ServiceName | undefined,
   flags: ServiceFlags,
   tools: Tools,
 ): Promise<void> {
@@ -92,11 +91,11 @@ export async function showService(
     return;
   }
   const state = running ? 'running' : 'not running';
-  const advice = `Install it with \`ctl service install ${part}\`.`;
+  const advice = `Install it with \`ctl service install ${part ?? 'up'}\`.`;
   out.write(`${file.id}: ${installed ? state : `not installed. ${advice}`}\n`);
 }
 
-function serviceOf(part: ServiceName, flags: ServiceFlags, { terminal }: Tools) {
+function serviceOf(part: ServiceName = 'up', flags: ServiceFlags, { terminal }: Tools) {
   const manager = flags.for ?? managerHere();
   const script = process.argv[1];
   if (script === undefined) throw new Error('ctl does not know its own path');

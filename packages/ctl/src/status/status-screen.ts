@@ -1,9 +1,24 @@
 import { humanCount, humanDuration } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { renderTable, wrapped, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import type { ConnectorState } from './connectors.js';
+import type { Tools } from '../base/tools.js';
 import type { Overview, PartState } from './overview.js';
+import { readOverview, type StatusFlags } from './read-overview.js';
+
+export async function showStatus(flags: StatusFlags, tools: Tools): Promise<void> {
+  const overview = await readOverview(flags, tools);
+  const { format } = tools.terminal;
+  const document = format === 'name' ? runningIn(overview) : overview;
+  tools.terminal.show(document, (out) => statusScreen(overview, out));
+  if (!overview.ok) tools.exitWith(1);
+}
+
+/** `-o name`: the servers that run, as `ctl logs` and `ctl restart` take them. */
+function runningIn(overview: Overview): string[] {
+  return (['db', 'queue', 'daemon'] as const).filter((name) => overview[name].up);
+}
 
 /** A row for each server, then the reasons for problems. */
 export function statusScreen(overview: Overview, sheet: Sheet): string {
@@ -13,13 +28,7 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
     ['queue', queue, queueText(queue)],
     ['daemon', daemon, daemonText(daemon)],
   ];
-  const columns = [
-    { title: 'SERVER' },
-    { title: 'STATE' },
-    { title: 'ADDRESS' },
-    { title: 'VERSION' },
-    { title: 'DETAILS', overflow: 'wrap' as const },
-  ];
+  const titles = ['SERVER', 'STATE', 'ADDRESS', 'VERSION', wrapped('DETAILS')];
   const rows = parts.map(([title, state, details]): Cell[] => [
     title,
     state.up ? { text: 'up', tone: 'ok' } : { text: 'down', tone: 'bad' },
@@ -37,7 +46,7 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
     .filter(([, { auth }]) => auth === 'none')
     .map(([title]) => `${title}: auth is none, so every local user has full access.`);
   return (
-    renderTable(columns, rows, sheet) +
+    renderTable(titles, rows, sheet) +
     connectorsTable(db.connectors ?? [], sheet) +
     [...unguarded, ...reasons, ...adviceOn(overview)].map((line) => `${line}\n`).join('')
   );
@@ -59,13 +68,6 @@ function adviceOn({ db, queue, daemon }: Overview): string[] {
 
 function connectorsTable(connectors: readonly ConnectorState[], sheet: Sheet): string {
   if (connectors.length === 0) return '';
-  const columns = [
-    { title: 'CONNECTOR' },
-    { title: 'COLLECTION' },
-    { title: 'QUEUE' },
-    { title: 'LAG' },
-    { title: 'ERROR', overflow: 'wrap' as const },
-  ];
   const rows = connectors.map(({ name, collection, queue, lag_ms: lagMs, error }): Cell[] => [
     name,
     collection,
@@ -73,7 +75,8 @@ function connectorsTable(connectors: readonly ConnectorState[], sheet: Sheet): s
     lagMs === null ? '-' : humanDuration(lagMs),
     error === null ? '-' : { text: printable(error), tone: 'bad' },
   ]);
-  return `\n${renderTable(columns, rows, sheet)}`;
+  const titles = ['CONNECTOR', 'COLLECTION', 'QUEUE', 'LAG', wrapped('ERROR')];
+  return `\n${renderTable(titles, rows, sheet)}`;
 }
 
 function databaseText({ up, seq, collections, records, followers, role }: Overview['db']): string {

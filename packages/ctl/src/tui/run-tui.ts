@@ -5,7 +5,7 @@ import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import { locate } from '../daemon/locate.js';
 import { queueApi } from '../queue/api.js';
 import { restUntil } from '../queue/waiting.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { readSpend } from '../usage/whole-spend.js';
 import { Actions, type Servers } from './actions.js';
 import type { Closed, ScreenState } from './app.js';
@@ -14,10 +14,7 @@ import { FullScreen } from './full-screen.js';
 import { LiveData, type Readers } from './live-data.js';
 import { tabs } from './views.js';
 
-export interface TuiFlags extends DaemonFlags {
-  queueUrl?: string;
-  tokenFile?: string;
-}
+export type TuiFlags = DaemonFlags & Flags<'queueUrl tokenFile'>;
 
 /** Queues have no events, so they are read in turn. */
 const queuePauseMs = 2_000;

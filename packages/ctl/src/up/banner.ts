@@ -53,13 +53,12 @@ function foundText({ agents, tmux, gh }: Found): string {
 /** What `ctl up` prints once everything is running. */
 export function bannerFor(banner: Banner, sheet: Sheet): string {
   const { running, dataDir } = banner;
-  const columns = [{ title: 'SERVER' }, { title: 'ADDRESS' }, { title: 'STATE' }];
   return [
     `${sheet.paint('strong', `Millrace ${version()}`)}  data in ${dataDir}\n`,
-    renderTable(columns, running.flatMap(rowsOf), sheet),
+    renderTable(['SERVER', 'ADDRESS', 'STATE'], running.flatMap(rowsOf), sheet),
     accessText(banner, sheet) + foundText(banner.found),
     `Try in another terminal:\n${renderTable(
-      [{ title: '' }, { title: '' }],
+      ['', ''],
       firstThingsToTry(banner.found).map(([words, note]) => [`  ${commandName()} ${words}`, note]),
       sheet,
     )}`,

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../base/tools.js';
+import type { Flags, Tools } from '../base/tools.js';
 import { dollars, rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { priceText } from './spend-screen.js';
@@ -9,19 +9,15 @@ import { priceText } from './spend-screen.js';
 type UsageBlock = DaemonSchema<'UsageBlock'>;
 type UsageValue = DaemonSchema<'UsageValue'>;
 
-export interface BlocksFlags extends DaemonFlags {
-  backend?: string;
-  active?: boolean;
-}
+export type BlocksFlags = DaemonFlags & Flags<'backend', 'active'>;
 
 export async function showBlocks(flags: BlocksFlags, tools: Tools): Promise<void> {
   const { backend, active, ...where } = flags;
   const api = await daemonApi(where, tools);
   const found = await api.call('getUsageBlocks', { query: backend ? { backend } : {} });
   const blocks = active ? found.blocks.filter(({ is_active }) => is_active) : found.blocks;
-  const { out, json } = tools.terminal;
   const document = { ...found, blocks };
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : blocksScreen(document, out));
+  tools.terminal.show(document, (out) => blocksScreen(document, out));
 }
 
 /** A row for each block; the rate and the projection of the present one below. */
@@ -33,7 +29,7 @@ export function blocksScreen(
     return `There are no blocks of ${backend}: it has no transcripts here.\n`;
   const prices = rightAligned(blocks.map(({ exact_usd: usd }) => priceText(usd)));
   const table = renderTable(
-    ['START', 'END', 'USD', 'TOKENS', 'TOKENS/MIN', 'USD/H', 'MODELS'].map((title) => ({ title })),
+    ['START', 'END', 'USD', 'TOKENS', 'TOKENS/MIN', 'USD/H', 'MODELS'],
     blocks.map((block, at): Cell[] => [
       localTime(block.start),
       block.is_active ? { text: 'now', tone: 'ok' } : localTime(block.end).slice(11),
@@ -68,17 +64,17 @@ function localTime(stamp: string): string {
 
 export async function showValue(flags: DaemonFlags, tools: Tools): Promise<void> {
   const value = await (await daemonApi(flags, tools)).call('getUsageValue');
-  const { out, json, format } = tools.terminal;
+  const { format } = tools.terminal;
   const document =
     format === 'csv' || format === 'name' ? [...value.by_backend, value.total] : value;
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : valueScreen(value, out));
+  tools.terminal.show(document, (out) => valueScreen(value, out));
 }
 
 export function valueScreen({ by_backend: rows, total }: UsageValue, sheet: Sheet): string {
   if (rows.length === 0) return 'This daemon has not run any agents yet.\n';
   const titles = ['BACKEND', 'SESSIONS', 'FINISHED', 'MERGED', 'FIRST TRY', 'USD'];
   return renderTable(
-    [...titles, 'USD/TASK', 'USD/MERGED'].map((title) => ({ title })),
+    [...titles, 'USD/TASK', 'USD/MERGED'],
     (rows.length > 1 ? [...rows, total] : rows).map((row): Cell[] => [
       row.backend,
       String(row.sessions),

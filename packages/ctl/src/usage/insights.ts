@@ -25,8 +25,7 @@ export async function showInsights(
       `${api.url} returned no insights. It may be another version of Millrace.`,
     );
   }
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(insights, null, 2)}\n` : insightsScreen(insights, out));
+  tools.terminal.show(insights, (out) => insightsScreen(insights, out));
 }
 
 function isInsights(value: unknown): value is Insights {
@@ -120,9 +119,5 @@ function parallels(candidates: Insights['parallel_candidates'], sheet: Sheet): s
 
 function table(titles: readonly string[], rows: readonly Cell[][], sheet: Sheet): string {
   if (rows.length === 0) return '';
-  return renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
+  return renderTable(titles, rows, sheet);
 }

@@ -2,7 +2,10 @@ import { barOf, dollars, rightAligned, sparkline } from '../render/figures.js';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import type { Tools } from '../base/tools.js';
 import { spendTables, type SpendBy } from './spend-tables.js';
+import { readWholeSpend } from './whole-spend.js';
 
 type SpendRollup = DaemonSchema<'SpendRollup'>;
 type SpendRow = DaemonSchema<'SpendRow'>;
@@ -24,6 +27,18 @@ const trendDays = 30;
 const barCells = 20;
 /** Minimum width for a bar beside the figure. */
 const wideColumns = 100;
+
+export async function showSpend(
+  { by, ...flags }: DaemonFlags & { by?: SpendBy },
+  tools: Tools,
+): Promise<void> {
+  const rollup = await readWholeSpend(await daemonApi(flags, tools), tools);
+  const { format } = tools.terminal;
+  // The rollup has several tables; names are those of the one that was chosen.
+  const isList = format === 'csv' || (format === 'name' && by !== undefined);
+  const document = isList ? rollup[spendTables[by ?? 'day']] : rollup;
+  tools.terminal.show(document, (out) => spendScreen(rollup, out, by));
+}
 
 /** Totals, trend and the largest spenders, or one whole table. */
 export function spendScreen(rollup: SpendRollup, sheet: Sheet, by?: SpendBy): string {
@@ -72,7 +87,7 @@ function sumsOf(rollup: SpendRollup, sheet: Sheet): string {
   ];
   const figures = rightAligned(rows.map(([, usd]) => priceText(usd)));
   return renderTable(
-    ['SPEND', 'USD', 'TOKENS'].map((title) => ({ title })),
+    ['SPEND', 'USD', 'TOKENS'],
     rows.map(([name, , tokens], at): Cell[] => [
       name,
       { text: figures[at]!, tone: 'strong' },
@@ -131,11 +146,7 @@ function tableOf(by: SpendBy, given: readonly SpendRow[], sheet: Sheet, most = I
     ];
   });
   const columns = [titles[by], 'USD', ...(isWide ? [''] : []), 'TOKENS', ''];
-  const table = renderTable(
-    columns.map((each) => ({ title: each })),
-    cells,
-    sheet,
-  );
+  const table = renderTable(columns, cells, sheet);
   const left = rows.length - shown.length;
   return left > 0 ? `${table}${sheet.paint('dim', `... and ${left} more`)}\n` : table;
 }

@@ -1,6 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { recentSpend } from '@millrace/daemon/spend';
-import { dayOf, writeFigures, type Figures } from './statusline-file.js';
+import type { Tools } from '../base/tools.js';
+import { dayOf, lineOf, writeFigures, type Figures } from './statusline-file.js';
 
 /** Reads the transcripts of the last day, and writes the figures down for the next line. */
 export async function refreshFigures(
@@ -20,4 +21,13 @@ export async function refreshFigures(
   };
   writeFigures(env, figures);
   return figures;
+}
+
+/** The same line in this process, which has no input of an agent. */
+export async function showFigures(
+  { refresh }: { refresh?: boolean },
+  { terminal: { env, out } }: Tools,
+): Promise<void> {
+  const figures = await refreshFigures(env);
+  if (!refresh) out.write(`${lineOf(figures, {}, figures.at)}\n`);
 }

@@ -41,3 +41,31 @@ export function writeFigures(env: Environment, figures: Figures): void {
   writeFileSync(`${file}.${process.pid}`, JSON.stringify(figures), { mode: 0o600 });
   renameSync(`${file}.${process.pid}`, file);
 }
+
+/** What an agent says of itself. */
+export interface AgentFacts {
+  model?: { display_name?: unknown };
+  cost?: { total_cost_usd?: unknown };
+}
+
+export function lineOf(figures: Figures, facts: AgentFacts, now: number): string {
+  const { todayUsd, block } = figures;
+  const parts: string[] = [];
+  const name = facts.model?.display_name;
+  const session = facts.cost?.total_cost_usd;
+  if (typeof name === 'string' && name !== '') parts.push(name);
+  if (typeof session === 'number') parts.push(`session ${usd(session)}`);
+  parts.push(todayUsd === null ? 'nothing priced today' : `today ${usd(todayUsd)}`);
+  if (block && block.endsAt > now) {
+    const minutes = Math.ceil((block.endsAt - now) / 60_000);
+    const left = `${Math.floor(minutes / 60)}h ${minutes % 60}m left`;
+    const rate = block.usdPerHour === null ? '' : `, ${usd(block.usdPerHour)}/h`;
+    parts.push(`block ${block.usd === null ? 'no price' : usd(block.usd)}${rate}, ${left}`);
+  }
+  // A name of a model comes from outside.
+  return parts.join(' | ').replaceAll(/\p{Cc}/gu, '');
+}
+
+function usd(value: number): string {
+  return `$${value.toFixed(2)}`;
+}

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { systemClock } from '@millrace/kit/clock';
-import { dayOf, readFigures, type Figures } from './statusline-file.js';
+import { dayOf, lineOf, readFigures, type AgentFacts } from './statusline-file.js';
 
 /*
  * One line for the status line of an agent. It must come within 50 ms, so it is made from figures
@@ -32,33 +32,6 @@ export async function printStatusline(outside: NodeJS.Process): Promise<void> {
   }
   stdout.write(`${lineOf(figures!, await input, now)}\n`);
   stdin.destroy();
-}
-
-interface AgentFacts {
-  model?: { display_name?: unknown };
-  cost?: { total_cost_usd?: unknown };
-}
-
-export function lineOf(figures: Figures, facts: AgentFacts, now: number): string {
-  const { todayUsd, block } = figures;
-  const parts: string[] = [];
-  const name = facts.model?.display_name;
-  const session = facts.cost?.total_cost_usd;
-  if (typeof name === 'string' && name !== '') parts.push(name);
-  if (typeof session === 'number') parts.push(`session ${usd(session)}`);
-  parts.push(todayUsd === null ? 'nothing priced today' : `today ${usd(todayUsd)}`);
-  if (block && block.endsAt > now) {
-    const minutes = Math.ceil((block.endsAt - now) / 60_000);
-    const left = `${Math.floor(minutes / 60)}h ${minutes % 60}m left`;
-    const rate = block.usdPerHour === null ? '' : `, ${usd(block.usdPerHour)}/h`;
-    parts.push(`block ${block.usd === null ? 'no price' : usd(block.usd)}${rate}, ${left}`);
-  }
-  // A name of a model comes from outside.
-  return parts.join(' | ').replaceAll(/\p{Cc}/gu, '');
-}
-
-function usd(value: number): string {
-  return `$${value.toFixed(2)}`;
 }
 
 /** What the agent says of itself: JSON on standard input, if it comes soon. */

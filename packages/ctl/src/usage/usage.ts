@@ -26,8 +26,7 @@ export async function showUsage(
         'Millrace.',
     );
   }
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : usageScreen(document, out));
+  tools.terminal.show(document, (out) => usageScreen(document, out));
   if (document.backends.some(({ status }) => troubles.has(status))) tools.exitWith(2);
 }
 
@@ -72,11 +71,7 @@ export function usageScreen(document: UsageDocument, sheet: Sheet): string {
   const isWide = sheet.columns >= wideColumns;
   const titles = ['BACKEND', 'STATUS', 'WINDOW', 'USED', ...(isWide ? [''] : []), 'RESETS'];
   const rows = backends.flatMap((backend) => rowsOf(backend, now, isWide));
-  const table = renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
+  const table = renderTable(titles, rows, sheet);
   const forecasts = backends.flatMap(({ id, usage }) =>
     usage.flatMap((limit) => forecastOf(id, limit)),
   );

@@ -25,9 +25,9 @@ export async function showBranches(flags: BranchesFlags, tools: Tools): Promise<
       `${api.url} returned no branches. It may be another version of Millrace.`,
     );
   }
-  const { out, json } = tools.terminal;
+  const { out } = tools.terminal;
   const screen = () => branchesScreen(standings.branches, systemClock.now(), out);
-  out.write(json ? `${JSON.stringify(standings, null, 2)}\n` : screen());
+  tools.terminal.show(standings, () => screen());
 }
 
 function isStandings(value: unknown): value is DaemonSchema<'BranchStandings'> {

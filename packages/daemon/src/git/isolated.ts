@@ -1,6 +1,7 @@
 import { copyFile, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
 import type { ProgramEnd } from '../registry/run-program.js';
 
@@ -19,23 +20,78 @@ export interface Isolation {
  */
 export async function isolated(
   kind: IsolationKind,
+  place: Place,
   git: (args: readonly string[]) => Promise<ProgramEnd>,
   run: (isolation: Isolation) => Promise<ProgramEnd>,
 ): Promise<ProgramEnd> {
+  const found = await repositoryAt(kind, place, git);
+  if ('kind' in found) return found;
+  const { paths, config } = found;
+  const directory = await mkdtemp(join(tmpdir(), 'millrace-git-'));
+  try {
+    const variables = await prepare(kind, directory, paths);
+    return await run({ variables, settings: allowedSettings(kind, config) });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** Where a command runs, and when. */
+export interface Place {
+  cwd: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  clock: Pick<Clock, 'monotonic'>;
+}
+
+interface Repository {
+  paths: Paths;
+  /** The settings of all scopes. */
+  config: string;
+}
+
+/** An action of a user runs a dozen commands; asking git twice for each made half of its time. */
+const sharedMs = 2_000;
+const maxShared = 100;
+const shared = new Map<string, Repository & { until: number; marks: string }>();
+
+/** Paths and settings of a repository, read again when it has changed; or why git refuses it. */
+async function repositoryAt(
+  kind: IsolationKind,
+  { cwd, environment, clock }: Place,
+  git: (args: readonly string[]) => Promise<ProgramEnd>,
+): Promise<Repository | ProgramEnd> {
+  const args = pathArgs(kind);
+  const key = JSON.stringify([cwd, args, environment['HOME'], environment['PATH']]);
+  const known = shared.get(key);
+  if (known && clock.monotonic() < known.until) {
+    if ((await marksOf(cwd, known.paths)) === known.marks) return known;
+  }
+  shared.delete(key);
   const [shown, listed] = await Promise.all([
-    git(pathArgs(kind)),
+    git(args),
     git(['config', '--list', '--null', '--show-scope']),
   ]);
   if (shown.kind !== 'exited' || shown.code !== 0) return shown;
   if (listed.kind !== 'exited' || listed.code !== 0) return listed;
-  const paths = pathsIn(shown.stdout);
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-git-'));
-  try {
-    const variables = await prepare(kind, directory, paths);
-    return await run({ variables, settings: allowedSettings(kind, listed.stdout) });
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const found = { paths: pathsIn(shown.stdout), config: listed.stdout };
+  // A push takes settings of the network, of which none may be old.
+  if (kind === 'push' || kind === 'gh') return found;
+  const marks = await marksOf(cwd, found.paths);
+  shared.set(key, { ...found, marks, until: clock.monotonic() + sharedMs });
+  const [oldest] = shared.keys();
+  if (shared.size > maxShared) shared.delete(oldest!);
+  return found;
+}
+
+/** Differs when a directory was made again, or a config file of the repository was written. */
+async function marksOf(cwd: string, { gitDir, common }: Paths): Promise<string> {
+  const files = [join(common, 'config'), join(gitDir, 'config.worktree'), join(cwd, '.git')];
+  const marks = [cwd, gitDir, ...files].map(async (path) => {
+    const found = await stat(path).catch(() => undefined);
+    if (!found || found.isDirectory()) return [found?.ino, found?.birthtimeMs];
+    return [found.ino, found.size, found.mtimeMs, found.ctimeMs];
+  });
+  return JSON.stringify(await Promise.all(marks));
 }
 
 function pathArgs(kind: IsolationKind): string[] {

@@ -79,7 +79,8 @@ export async function runGit(run: GitRun, args: readonly string[]): Promise<Prog
   if (isCheckout && !args.includes('--no-checkout')) throw new Error('git worktree add checks out');
   if (kind !== 'refs') return runIsolated(kind, run, start);
   const safe = safeEnvironment(run.environment);
-  if (!refChanges.has(command)) return start(safe);
+  const isRead = command === 'symbolic-ref' && readsOnly.test(others.join(' '));
+  if (isRead || !refChanges.has(command)) return start(safe);
   const listed = await programOf({ ...run, input: '' }, [
     'config',
     '--null',
@@ -93,6 +94,8 @@ export async function runGit(run: GitRun, args: readonly string[]): Promise<Prog
 
 /** Commands that run hooks. Newer versions of git take hooks from the config too. */
 const refChanges = new Set(['branch', 'symbolic-ref', 'update-ref', 'worktree']);
+/** Of `symbolic-ref`: one name, and options of its output. */
+const readsOnly = /^(?:--(?:quiet|short) )*[^\s-]\S*$/;
 const hookNames = ['--get-regexp', '^hook\\.'];
 
 function withoutHooks(names: readonly string[]): ConfigPair[] {
@@ -139,6 +142,7 @@ function runIsolated(kind: IsolationKind, run: GitRun, start: Start): Promise<Pr
   const safe = safeEnvironment(run.environment);
   return isolated(
     kind,
+    run,
     (args) => programOf(plain, args)(safe),
     ({ variables, settings }) => {
       const environment = kind === 'push' ? safeEnvironment(run.environment, ofPush) : safe;

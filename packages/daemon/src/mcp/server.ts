@@ -11,7 +11,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { argumentChecks, inputSchemaOf, outputSchemaOf } from './schemas.js';
-import { tools, isReadOnly, type Tool, type ToolRequest } from './tools.js';
+import { tools, isReadOnly, requestOf, type Tool, type ToolRequest } from './tools.js';
 import { fail } from '../core/api.js';
 
 export interface McpParts {
@@ -45,7 +45,7 @@ export function mcpServer({ version, authorize, call, log }: McpParts): Server {
       authorize?.(tool);
       const check = shared().checks.get(tool.name)!;
       if (!check.accepts(args)) return errorResult(faultsText(check.faults(args)));
-      const result = await call(tool.request(args as Record<string, string>), tool);
+      const result = await call(requestOf(tool, args as Record<string, string>), tool);
       return {
         content: [{ type: 'text', text: JSON.stringify(result) }],
         structuredContent: result as Record<string, unknown>,
@@ -113,7 +113,7 @@ export async function answerMcp(
   });
   await server.connect(transport);
   try {
-    const answer = await transport.handleRequest(requestOf(headers), { parsedBody: message });
+    const answer = await transport.handleRequest(httpRequestOf(headers), { parsedBody: message });
     if (answer.status === 406) {
       throw fail(
         'NOT_ACCEPTABLE',
@@ -130,7 +130,7 @@ export async function answerMcp(
   }
 }
 
-function requestOf(headers: IncomingHttpHeaders): Request {
+function httpRequestOf(headers: IncomingHttpHeaders): Request {
   const passed = new Headers();
   for (const name of passedOn) {
     const value = headers[name];

@@ -1,3 +1,4 @@
+import { daemonOperations } from '@millrace/contract/daemon';
 import type { ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
 import type { ServedOperations } from '../core/api.js';
 
@@ -30,7 +31,33 @@ export interface Tool {
   input: Readonly<Record<string, ToolArgument>>;
   /** Schema of the structured content. */
   output: ContractSchema;
-  request: (args: Readonly<Record<string, string>>) => ToolRequest;
+  /** The operation that gets the arguments, or what to make of them. */
+  operation?: keyof ServedOperations;
+  /** Of arguments that are not given. */
+  defaults?: Readonly<Record<string, unknown>>;
+  request?: (args: Readonly<Record<string, string>>) => ToolRequest;
+}
+
+/** The call of a tool: arguments named in the path of its operation go there, the others beside. */
+export function requestOf(tool: Tool, args: Readonly<Record<string, string>>): ToolRequest {
+  const { operation, defaults, input } = tool;
+  if (!operation) return tool.request!(args);
+  const { method, path } = daemonOperations[operation];
+  const rest: Record<string, unknown> = { ...defaults, ...args };
+  const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
+    const given = name === 'id' && 'plan_id' in input ? 'plan_id' : name!;
+    const value = String(rest[given]);
+    delete rest[given];
+    return [name!, value] as const;
+  });
+  const hasMore = Object.keys(input).length > params.length;
+  // The query has text: true where a tool passes 1.
+  const query = Object.entries(rest).map(([name, value]) => [name, String(value)]);
+  return {
+    operation,
+    params: Object.fromEntries(params),
+    ...(hasMore && (method === 'GET' ? { query: Object.fromEntries(query) } : { body: rest })),
+  };
 }
 
 const reads: ToolAnnotations = { readOnlyHint: true, openWorldHint: false };
@@ -82,7 +109,7 @@ export const tools: readonly Tool[] = [
     annotations: reads,
     input: {},
     output: { contract: 'Registry' },
-    request: () => ({ operation: 'listBackends' }),
+    operation: 'listBackends',
   },
   {
     name: 'rescan_backends',
@@ -93,7 +120,7 @@ export const tools: readonly Tool[] = [
     annotations: changes,
     input: {},
     output: { contract: 'Registry' },
-    request: () => ({ operation: 'rescanBackends' }),
+    operation: 'rescanBackends',
   },
   {
     name: 'set_backend_tier',
@@ -102,11 +129,7 @@ export const tools: readonly Tool[] = [
     annotations: changes,
     input: { id: backendId, tier: { contract: 'AssignableTier', description: 'The new tier.' } },
     output: { contract: 'BackendRow' },
-    request: ({ id, tier }) => ({
-      operation: 'updateBackend',
-      params: { id: id! },
-      body: { tier },
-    }),
+    operation: 'updateBackend',
   },
   {
     name: 'set_default_backend',
@@ -115,7 +138,7 @@ export const tools: readonly Tool[] = [
     annotations: changes,
     input: { id: backendId },
     output: { contract: 'Registry' },
-    request: ({ id }) => ({ operation: 'setDefaultBackend', body: { id } }),
+    operation: 'setDefaultBackend',
   },
   {
     name: 'set_thinking_mode',
@@ -126,7 +149,7 @@ export const tools: readonly Tool[] = [
     annotations: changes,
     input: { mode: { contract: 'ThinkingMode', description: 'The new mode.' } },
     output: { contract: 'Settings' },
-    request: ({ mode }) => ({ operation: 'setThinkingMode', body: { mode } }),
+    operation: 'setThinkingMode',
   },
   {
     name: 'set_force_compact',
@@ -140,11 +163,7 @@ export const tools: readonly Tool[] = [
       state: { contract: 'ForceCompactChoice', description: 'The new override.' },
     },
     output: { contract: 'ForceCompactState' },
-    request: ({ id, state }) => ({
-      operation: 'setForceCompact',
-      params: { id: id! },
-      body: { state },
-    }),
+    operation: 'setForceCompact',
   },
   {
     name: 'get_branch_status',
@@ -155,7 +174,7 @@ export const tools: readonly Tool[] = [
     annotations: reads,
     input: {},
     output: { contract: 'BranchStandings' },
-    request: () => ({ operation: 'listBranches' }),
+    operation: 'listBranches',
   },
   {
     name: 'savings',
@@ -182,13 +201,7 @@ export const tools: readonly Tool[] = [
       },
     },
     output: { contract: 'SavingsReport' },
-    request: (args) => ({
-      operation: 'getSavings',
-      query: Object.fromEntries(
-        // Tools pass true where the query parameter is 1.
-        Object.entries<unknown>(args).map(([name, value]) => [name, String(value)]),
-      ),
-    }),
+    operation: 'getSavings',
   },
   {
     name: 'spend',
@@ -199,7 +212,7 @@ export const tools: readonly Tool[] = [
     annotations: reads,
     input: {},
     output: { contract: 'SpendRollup' },
-    request: () => ({ operation: 'getSpend' }),
+    operation: 'getSpend',
   },
   {
     name: 'answer_question',
@@ -225,11 +238,7 @@ export const tools: readonly Tool[] = [
       },
     },
     output: { contract: 'Question' },
-    request: ({ id, ...answer }) => ({
-      operation: 'answerQuestion',
-      params: { id: id! },
-      body: answer,
-    }),
+    operation: 'answerQuestion',
   },
   {
     name: 'spawn_agent',
@@ -254,7 +263,7 @@ export const tools: readonly Tool[] = [
       },
     },
     output: { contract: 'Session' },
-    request: (args) => ({ operation: 'spawnSession', body: args }),
+    operation: 'spawnSession',
   },
   {
     name: 'list_agents',
@@ -263,7 +272,7 @@ export const tools: readonly Tool[] = [
     annotations: reads,
     input: {},
     output: { contract: 'SessionList' },
-    request: () => ({ operation: 'listSessions' }),
+    operation: 'listSessions',
   },
   {
     name: 'read_agent',
@@ -272,7 +281,7 @@ export const tools: readonly Tool[] = [
     annotations: reads,
     input: { id: agentId },
     output: { contract: 'SessionSummary' },
-    request: ({ id }) => ({ operation: 'getSessionSummary', params: { id: id! } }),
+    operation: 'getSessionSummary',
   },
   {
     name: 'send_to_agent',
@@ -284,11 +293,7 @@ export const tools: readonly Tool[] = [
       text: { schema: text(1_000_000), description: 'The text to send.' },
     },
     output: { contract: 'Session' },
-    request: ({ id, text: sent }) => ({
-      operation: 'sendToSession',
-      params: { id: id! },
-      body: { text: sent },
-    }),
+    operation: 'sendToSession',
   },
   {
     name: 'wait_for_agent',
@@ -299,11 +304,8 @@ export const tools: readonly Tool[] = [
     annotations: reads,
     input: { id: agentId, timeout_ms: waitTime },
     output: { contract: 'SessionWait' },
-    request: ({ id, timeout_ms = defaultWaitMs }) => ({
-      operation: 'waitForSession',
-      params: { id: id! },
-      body: { timeout_ms },
-    }),
+    operation: 'waitForSession',
+    defaults: { timeout_ms: defaultWaitMs },
   },
   {
     name: 'stop_agent',
@@ -312,7 +314,7 @@ export const tools: readonly Tool[] = [
     annotations: { ...changes, destructiveHint: true },
     input: { id: agentId },
     output: { contract: 'Session' },
-    request: ({ id }) => ({ operation: 'stopSession', params: { id: id! } }),
+    operation: 'stopSession',
   },
   {
     name: 'ask_person',
@@ -363,7 +365,7 @@ export const tools: readonly Tool[] = [
       },
     },
     output: { contract: 'Plan' },
-    request: (args) => ({ operation: 'createPlan', body: args }),
+    operation: 'createPlan',
   },
   {
     name: 'submit_task',
@@ -405,7 +407,7 @@ export const tools: readonly Tool[] = [
     annotations: reads,
     input: {},
     output: { contract: 'ReadyTaskList' },
-    request: () => ({ operation: 'listReadyTasks' }),
+    operation: 'listReadyTasks',
   },
   {
     name: 'claim_task',
@@ -418,11 +420,7 @@ export const tools: readonly Tool[] = [
       by: { schema: text(128), description: 'Your name, unless you are an agent.', isOptional },
     },
     output: { contract: 'Plan' },
-    request: ({ plan_id, key, ...body }) => ({
-      operation: 'claimPlanTask',
-      params: { id: plan_id!, key: key! },
-      body,
-    }),
+    operation: 'claimPlanTask',
   },
   {
     name: 'complete_task',
@@ -442,11 +440,7 @@ export const tools: readonly Tool[] = [
       by: { schema: text(128), description: 'Your name, as in the claim.', isOptional },
     },
     output: { contract: 'Plan' },
-    request: ({ plan_id, key, ...body }) => ({
-      operation: 'completePlanTask',
-      params: { id: plan_id!, key: key! },
-      body,
-    }),
+    operation: 'completePlanTask',
   },
 ];
 

@@ -9,7 +9,7 @@ import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getConfig, getSpend, getUsageBlocks, getUsageValue } from '../operations/operations.js';
-import { beyondRights, fail, invalid, type ServedOperations } from '../core/api.js';
+import { beyondRights, fail, invalid, ok, type ServedOperations } from '../core/api.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
 import {
@@ -37,31 +37,18 @@ export function daemonHandlers(
   const { backends, insights, savings, sessions, settings, thinker, usage } = context;
   const registryJson = cacheJson<DaemonSchema<'Registry'>>();
   const handlers: Handlers<ServedOperations, Caller> = {
-    getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
+    getHealth: ok(() => ({ status: 'ok', version: daemonVersion() })),
     ...docsHandlers(apiDocs),
     ...dashboardHandlers(context.dashboard),
     ...loginHandlers(authenticator),
-    listBackends: async () => ({ status: 200, body: registryJson(await listBackends(backends)) }),
-    rescanBackends: async ({ query: { acp } }) => ({
-      status: 200,
-      body: await rescanBackends(backends, { acp: acp ?? false }),
-    }),
-    setDefaultBackend: async ({ body }) => ({
-      status: 200,
-      body: backends.document(await backends.setDefault(body.id)),
-    }),
-    setThinkingMode: async ({ body }) => ({
-      status: 200,
-      body: await backends.setThinkingMode(body.mode),
-    }),
-    updateBackend: async ({ params, body }) => ({
-      status: 200,
-      body: await updateBackend(backends, params.id, body),
-    }),
-    getUsage: async ({ query }) => ({
-      status: 200,
-      body: await usage.read({ refresh: query.refresh ?? false }),
-    }),
+    listBackends: ok(async () => registryJson(await listBackends(backends))),
+    rescanBackends: ok(({ query: { acp } }) => rescanBackends(backends, { acp: acp ?? false })),
+    setDefaultBackend: ok(async ({ body }) =>
+      backends.document(await backends.setDefault(body.id)),
+    ),
+    setThinkingMode: ok(({ body }) => backends.setThinkingMode(body.mode)),
+    updateBackend: ok(({ params, body }) => updateBackend(backends, params.id, body)),
+    getUsage: ok(({ query }) => usage.read({ refresh: query.refresh ?? false })),
     getInsights: async ({ query: { since } }) => {
       if (insights) return { status: 200, body: await insights.read(since, () => sessions.list()) };
       throw fail(
@@ -69,25 +56,18 @@ export function daemonHandlers(
         'The setting insights is off. Set insights to true and restart the daemon.',
       );
     },
-    getSpend: async () => ({ status: 200, body: await getSpend(context) }),
-    getUsageBlocks: async ({ query: { backend } }) => ({
-      status: 200,
-      body: await getUsageBlocks(context, backend),
-    }),
-    getUsageValue: async () => ({ status: 200, body: await getUsageValue(context) }),
+    getSpend: ok(() => getSpend(context)),
+    getUsageBlocks: ok(({ query: { backend } }) => getUsageBlocks(context, backend)),
+    getUsageValue: ok(() => getUsageValue(context)),
     getPrometheusMetrics: async () => ({
       status: 200,
       contentType: context.series.contentType as 'text/plain',
       content: Buffer.from(await context.series.text()),
     }),
-    getSavings: async ({ query: { since, bucket, samples } }) => ({
-      status: 200,
-      body: await savings.report({ since, bucket, samples: isYes(samples) }),
-    }),
-    think: async ({ body, signal }) => ({
-      status: 200,
-      body: await thinker.think(body.prompt, signal),
-    }),
+    getSavings: ok(({ query: { since, bucket, samples } }) =>
+      savings.report({ since, bucket, samples: isYes(samples) }),
+    ),
+    think: ok(({ body, signal }) => thinker.think(body.prompt, signal)),
     ...sessionHandlers(context, clock),
     ...workbenchHandlers(context),
     ...pipelineHandlers(context),
@@ -102,11 +82,8 @@ export function daemonHandlers(
       contentType: 'application/octet-stream',
       content: await backupOf(context, sinceSeq),
     }),
-    getConfig: ({ principal }) => ({ status: 200, body: getConfig(context, principal.access) }),
-    updateConfig: async ({ body, principal }) => ({
-      status: 200,
-      body: await settings.update(body, principal.name),
-    }),
+    getConfig: ok(({ principal }) => getConfig(context, principal.access)),
+    updateConfig: ok(({ body, principal }) => settings.update(body, principal.name)),
     ...proxyHandlers(context.upstreams, clock),
     postMcp: async (call) => {
       const { body, exchange, principal, log } = call;
@@ -234,10 +211,7 @@ export function metricsHandlers({
       const [now, scan] = await Promise.all([metrics.read(), spend?.progress()]);
       return { status: 200, body: scan ? { ...now, transcript_scan: scan } : now };
     },
-    getMetricsHistory: async ({ query: { since, step } }) => ({
-      status: 200,
-      body: await metrics.history({ since, step }),
-    }),
+    getMetricsHistory: ok(({ query: { since, step } }) => metrics.history({ since, step })),
     listBranches: async ({ query }) => {
       if (query.refresh) await branches.refresh();
       return { status: 200, body: { branches: await branches.list() } };

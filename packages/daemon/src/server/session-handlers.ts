@@ -13,6 +13,7 @@ import {
   waitForSession,
 } from '../operations/operations.js';
 import { checkChild, checkOwn, visibleSessions } from './agent-rights.js';
+import { ok } from '../core/api.js';
 import type { Caller } from './access/authenticator.js';
 
 type SessionOperations = Pick<
@@ -43,6 +44,10 @@ export function sessionHandlers(
     if (agent !== undefined) await checkChild(context, agent, id);
     return (await getSession(context, id)).id;
   };
+  const forId = <Body>(operation: (id: string) => Promise<Body>) =>
+    ok(async ({ params, principal }: { params: { id: string }; principal: Caller }) =>
+      operation(await idOf(params, principal)),
+    );
   /**
    * What an agent starts with its own token is its child and passes all gates. It works where its
    * parent works, unless another place is named.
@@ -69,54 +74,29 @@ export function sessionHandlers(
         },
       };
     },
-    listSessions: async ({ principal }) => ({
-      status: 200,
-      body: { sessions: [...visibleSessions(principal, await sessions.list())] },
-    }),
-    waitForSession: async ({ params, body, principal, signal }) => {
+    listSessions: ok(async ({ principal }) => ({
+      sessions: [...visibleSessions(principal, await sessions.list())],
+    })),
+    waitForSession: ok(async ({ params, body, principal, signal }) => {
       const { timeout_ms: timeoutMs = maxWaitMs } = body;
-      const id = await idOf(params, principal);
-      return { status: 200, body: await waitForSession(context, id, { timeoutMs, clock, signal }) };
-    },
-    getSessionSummary: async ({ params, principal }) => ({
-      status: 200,
-      body: await getSessionSummary(context, await idOf(params, principal)),
+      return waitForSession(context, await idOf(params, principal), { timeoutMs, clock, signal });
     }),
-    getSession: async ({ params, principal }) => ({
-      status: 200,
-      body: await getSession(context, await idOf(params, principal)),
-    }),
-    deleteSession: async ({ params, principal }) => ({
-      status: 200,
-      body: await sessions.remove(await idOf(params, principal)),
-    }),
-    getSessionOutput: async ({ params, principal, query: { after, limit = defaultLines } }) => ({
-      status: 200,
-      body: await sessions.output(
+    getSessionSummary: forId((id) => getSessionSummary(context, id)),
+    getSession: forId((id) => getSession(context, id)),
+    deleteSession: forId((id) => sessions.remove(id)),
+    getSessionOutput: ok(async ({ params, principal, query: { after, limit = defaultLines } }) =>
+      sessions.output(
         await idOf(params, principal),
         after === undefined ? { limit } : { after, limit },
       ),
-    }),
-    getSessionScreen: async ({ params, principal }) => ({
-      status: 200,
-      body: await sessions.screen(await idOf(params, principal)),
-    }),
-    sendToSession: async ({ params, body, principal }) => ({
-      status: 200,
-      body: await sessions.send(await idOf(params, principal), body.text),
-    }),
-    stopSession: async ({ params, principal }) => ({
-      status: 200,
-      body: await sessions.stop(await idOf(params, principal)),
-    }),
-    serveSession: async ({ params, principal }) => ({
-      status: 200,
-      body: await sessions.serve(await idOf(params, principal)),
-    }),
-    restartSession: async ({ params, principal }) => ({
-      status: 200,
-      body: await sessions.restart(await idOf(params, principal)),
-    }),
+    ),
+    getSessionScreen: forId((id) => sessions.screen(id)),
+    sendToSession: ok(async ({ params, body, principal }) =>
+      sessions.send(await idOf(params, principal), body.text),
+    ),
+    stopSession: forId((id) => sessions.stop(id)),
+    serveSession: forId((id) => sessions.serve(id)),
+    restartSession: forId((id) => sessions.restart(id)),
   };
 }
 
@@ -143,19 +123,17 @@ export function questionHandlers(
       const ended = await context.questions.ended(params.id, waitMs, call.signal);
       return { status: 200, body: ended };
     },
-    listQuestions: ({ query: { status, session_id: sessionId, limit = defaultQuestions } }) => ({
-      status: 200,
-      body: { questions: context.questions.list({ status, sessionId, limit }) },
-    }),
+    listQuestions: ok(({ query: { status, session_id: sessionId, limit = defaultQuestions } }) => ({
+      questions: context.questions.list({ status, sessionId, limit }),
+    })),
     getQuestion: ({ params, principal }) => {
       const question = context.questions.get(params.id);
       checkOwn(principal, question.session_id);
       return { status: 200, body: question };
     },
-    answerQuestion: async ({ params, body, principal }) => ({
-      status: 200,
-      body: await answerQuestion(context, params.id, body, principal.name),
-    }),
+    answerQuestion: ok(({ params, body, principal }) =>
+      answerQuestion(context, params.id, body, principal.name),
+    ),
   };
 }
 
@@ -186,11 +164,10 @@ export function workbenchHandlers(
   const { sessions, workbench } = context;
   const sessionOf = ({ id }: { id: string }) => getSession(context, id);
   return {
-    getBoard: async () => ({ status: 200, body: await getBoard(context) }),
-    getSessionDiff: async ({ params, query: { base } }) => ({
-      status: 200,
-      body: await workbench.diff(await sessionOf(params), base),
-    }),
+    getBoard: ok(() => getBoard(context)),
+    getSessionDiff: ok(
+      async ({ params, query: { base } }) => await workbench.diff(await sessionOf(params), base),
+    ),
     commitSession: async ({ params, body, principal, log }) => {
       const session = await sessionOf(params);
       const result = await workbench.commit(session, body ?? {});
@@ -237,24 +214,15 @@ export function pipelineHandlers({
   pipelines,
 }: Pick<DaemonContext, 'pipelines'>): Handlers<PipelineOperations, Caller> {
   return {
-    listPipelines: async () => ({ status: 200, body: { pipelines: await pipelines.list() } }),
+    listPipelines: ok(async () => ({ pipelines: await pipelines.list() })),
     createPipeline: async ({ body }) => {
       const pipeline = await pipelines.create(body);
       const headers = { Location: `/api/v1/pipelines/${pipeline.id}` };
       return { status: 201, body: pipeline, headers };
     },
-    getPipeline: async ({ params }) => ({
-      status: 200,
-      body: await pipelines.get(params.id),
-    }),
-    startPipeline: async ({ params }) => ({
-      status: 200,
-      body: await pipelines.start(params.id),
-    }),
-    cancelPipeline: async ({ params }) => ({
-      status: 200,
-      body: await pipelines.cancel(params.id),
-    }),
+    getPipeline: ok(({ params }) => pipelines.get(params.id)),
+    startPipeline: ok(({ params }) => pipelines.start(params.id)),
+    cancelPipeline: ok(({ params }) => pipelines.cancel(params.id)),
   };
 }
 
@@ -275,38 +243,23 @@ export function planHandlers({
   plans,
 }: Pick<DaemonContext, 'plans'>): Handlers<PlanOperations, Caller> {
   return {
-    listPlans: async ({ principal }) => ({
-      status: 200,
-      body: { plans: await plans.list(principal) },
-    }),
+    listPlans: ok(async ({ principal }) => ({ plans: await plans.list(principal) })),
     createPlan: async ({ body, principal }) => {
       const plan = await plans.create(principal, body);
       return { status: 201, body: plan, headers: { Location: `/api/v1/plans/${plan.id}` } };
     },
-    getPlan: async ({ params, principal }) => ({
-      status: 200,
-      body: await plans.get(principal, params.id),
-    }),
-    cancelPlan: async ({ params, principal }) => ({
-      status: 200,
-      body: await plans.cancel(principal, params.id),
-    }),
-    pickSession: async ({ params: { id, key }, body, principal }) => ({
-      status: 200,
-      body: await plans.pick(principal, id, key, body.session_id),
-    }),
-    claimPlanTask: async ({ params: { id, key }, body, principal }) => ({
-      status: 200,
-      body: await plans.claim(principal, id, key, body.by),
-    }),
-    completePlanTask: async ({ params: { id, key }, body, principal }) => ({
-      status: 200,
-      body: await plans.complete(principal, id, key, body),
-    }),
-    listReadyTasks: async ({ principal }) => ({
-      status: 200,
-      body: { tasks: await plans.ready(principal) },
-    }),
+    getPlan: ok(({ params, principal }) => plans.get(principal, params.id)),
+    cancelPlan: ok(({ params, principal }) => plans.cancel(principal, params.id)),
+    pickSession: ok(({ params: { id, key }, body, principal }) =>
+      plans.pick(principal, id, key, body.session_id),
+    ),
+    claimPlanTask: ok(({ params: { id, key }, body, principal }) =>
+      plans.claim(principal, id, key, body.by),
+    ),
+    completePlanTask: ok(({ params: { id, key }, body, principal }) =>
+      plans.complete(principal, id, key, body),
+    ),
+    listReadyTasks: ok(async ({ principal }) => ({ tasks: await plans.ready(principal) })),
   };
 }
 
@@ -319,17 +272,10 @@ export function inboxHandlers(
   context: Pick<DaemonContext, 'sessions' | 'notify' | 'forceCompact'>,
 ): Handlers<InboxOperations, Caller> {
   return {
-    setForceCompact: async ({ params, body }) => ({
-      status: 200,
-      body: await setForceCompact(context, params.id, body),
-    }),
-    listInbox: async ({ query: { unread = false, limit = defaultNotes } }) => ({
-      status: 200,
-      body: { notes: await context.notify.list({ unread, limit }) },
-    }),
-    markNoteRead: async ({ params }) => ({
-      status: 200,
-      body: await context.notify.markRead(params.id),
-    }),
+    setForceCompact: ok(({ params, body }) => setForceCompact(context, params.id, body)),
+    listInbox: ok(async ({ query: { unread = false, limit = defaultNotes } }) => ({
+      notes: await context.notify.list({ unread, limit }),
+    })),
+    markNoteRead: ok(({ params }) => context.notify.markRead(params.id)),
   };
 }

@@ -1,10 +1,23 @@
-import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import {
+  request,
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+} from 'node:http';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, vi } from 'vitest';
+import type { ApiClient } from './client.js';
 
 export type Event = DaemonSchema<'Event'>;
 
 const patience = { timeout: 60_000, interval: 5 };
+
+interface SourceOptions {
+  lastId?: string;
+  query?: string;
+  headers?: OutgoingHttpHeaders;
+  onEvent?: () => void;
+}
 
 /** Reads a stream of events as a browser does, without coming back by itself. */
 export class EventSource {
@@ -17,11 +30,14 @@ export class EventSource {
   hasEnded = false;
   answer: IncomingMessage | undefined;
   readonly #request: ClientRequest;
+  readonly #onEvent: (() => void) | undefined;
   #rest = '';
 
-  constructor(url: string, { lastId, query = '' }: { lastId?: string; query?: string } = {}) {
+  constructor(url: string, { lastId, query = '', headers: more, onEvent }: SourceOptions = {}) {
     const { hostname: host, port } = new URL(url);
-    const headers = { accept: 'text/event-stream', ...(lastId && { 'last-event-id': lastId }) };
+    const last = lastId && { 'last-event-id': lastId };
+    const headers = { accept: 'text/event-stream', ...more, ...last };
+    this.#onEvent = onEvent;
     this.lastEventId = lastId;
     this.#request = request({ host, port, path: `/api/v1/events${query}`, headers }, (answer) => {
       this.answer = answer;
@@ -74,5 +90,46 @@ export class EventSource {
     const event = JSON.parse(data) as Event;
     expect([fields.get('event'), id]).toEqual([event.type, event.id]);
     this.events.push(event);
+    this.#onEvent?.();
+  }
+}
+
+/** Without an event a check is repeated after this time: not everything that changes is one. */
+const quietMs = 1_000;
+/** Several events of one change are one check. */
+const settleMs = 20;
+
+/** Repeats a check after events of the daemon until it passes, and returns its result. */
+export async function afterEvents<Result>(
+  { url, headers }: ApiClient,
+  check: () => Promise<Result>,
+  timeoutMs = 120_000,
+): Promise<Result> {
+  let wake = () => {};
+  let hasChanged = false;
+  const onEvent = () => {
+    hasChanged = true;
+    wake();
+  };
+  const source = new EventSource(url, { headers, onEvent });
+  const deadline = performance.now() + timeoutMs;
+  try {
+    for (;;) {
+      hasChanged = false;
+      try {
+        return await check();
+      } catch (error) {
+        if (performance.now() > deadline) throw error;
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, hasChanged ? settleMs : quietMs);
+        wake = () => {
+          clearTimeout(timer);
+          setTimeout(resolve, settleMs);
+        };
+      });
+    }
+  } finally {
+    source.cut();
   }
 }

@@ -3,9 +3,10 @@ import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { listProcesses } from '../../src/sessions/drivers/headless.js';
 import { expectSchema, type ApiClient } from './client.js';
+import { afterEvents } from './event-source.js';
 import { startDaemon, type TestDaemon, type TestOptions } from './daemon.js';
 import { installFakeAgent } from './fake-agent.js';
 
@@ -112,7 +113,7 @@ export async function untilIs(
     expect(of(seen!)).toEqual(wanted);
   };
   try {
-    await vi.waitFor(check, { timeout: 60_000, interval: 50 });
+    await afterEvents(api, check);
   } catch (error) {
     const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
     console.error(seen, lines);

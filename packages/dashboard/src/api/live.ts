@@ -3,7 +3,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import { authorizedFetch } from './client.js';
 import { EventParser } from '@millrace/client';
 import { applyEvents } from './live-cache.js';
-import { Store } from '../parts/store.js';
+import { Store } from './store.js';
 import { tokenStore } from './token.js';
 
 export type LiveState = 'connecting' | 'live' | 'lost';

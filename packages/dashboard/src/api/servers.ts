@@ -1,7 +1,14 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { Store } from '../parts/store.js';
+import { Store } from './store.js';
 import { authorizedFetch } from './client.js';
-import { judge, unknownServers, type Observed, type Servers } from './server-states.js';
+import {
+  judge,
+  unknownServers,
+  type Observed,
+  type Server,
+  type ServerName,
+  type Servers,
+} from './server-states.js';
 import { tokenStore } from './token.js';
 
 /** Monotonic, because silence is measured and nothing else. */
@@ -23,6 +30,22 @@ function update(change: Partial<Observed> = {}): void {
 
 /** Liveness of daemon, queue server and database. */
 export const useServers = (): Servers => servers.use();
+
+/** True while the server of this page, or the daemon before it, is away: actions would fail. */
+export function useIsAway(): boolean {
+  const states = useServers();
+  const [, first = ''] = /^#\/([\w-]+)/.exec(location.hash) ?? [];
+  const isAway = ({ state }: Server) => state === 'down' || state === 'no_answer';
+  return isAway(states.daemon) || isAway(states[serverOfPage[first] ?? 'daemon']);
+}
+
+const serverOfPage: Readonly<Record<string, ServerName>> = {
+  queues: 'queue',
+  tasks: 'queue',
+  flows: 'queue',
+  'dead-letters': 'queue',
+  database: 'database',
+};
 
 /** Polls the servers while the page is visible. */
 export function followServers(): () => void {

@@ -1,4 +1,4 @@
-import { Store } from '../parts/store.js';
+import { Store } from './store.js';
 
 /**
  * The bearer token: in sessionStorage, or in localStorage when the user chooses to stay logged in.

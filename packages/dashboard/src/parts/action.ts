@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient, type UseMutationResult } from '@tanstack/react-query';
+import { useIsAway } from '../api/servers.js';
 import { explain } from './states.js';
 import { toast } from './toast.js';
 
@@ -13,6 +14,11 @@ export interface ActionOptions<Input, Result> {
   onFailed?: (error: unknown, input: Input) => boolean;
 }
 
+export type Action<Input, Result> = UseMutationResult<Result, Error, Input> & {
+  /** It runs, or its server is away. */
+  isDisabled: boolean;
+};
+
 /** A mutation that shows its result as a toast and invalidates the queries it affects. */
 export function useAction<Input = void, Result = unknown>({
   run,
@@ -20,9 +26,10 @@ export function useAction<Input = void, Result = unknown>({
   refresh = [],
   onDone,
   onFailed,
-}: ActionOptions<Input, Result>): UseMutationResult<Result, Error, Input> {
+}: ActionOptions<Input, Result>): Action<Input, Result> {
   const client = useQueryClient();
-  return useMutation({
+  const isAway = useIsAway();
+  const mutation = useMutation({
     mutationFn: run,
     onSuccess: (result, input) => {
       const text = done?.(result, input);
@@ -37,4 +44,5 @@ export function useAction<Input = void, Result = unknown>({
     onSettled: () =>
       Promise.all(refresh.map((key) => client.invalidateQueries({ queryKey: [key] }))),
   });
+  return { ...mutation, isDisabled: mutation.isPending || isAway };
 }

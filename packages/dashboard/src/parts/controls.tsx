@@ -1,9 +1,10 @@
 import { useId, useState, type ComponentProps, type ReactNode } from 'react';
+import { useIsAway } from '../api/servers.js';
 import { useShortcut } from './shortcuts.js';
 
 interface ButtonProps extends Omit<ComponentProps<'button'>, 'type'> {
-  /** Runs on a click; the button is disabled meanwhile. */
-  action?: { isPending: boolean; mutate: () => void };
+  /** Runs on a click. */
+  action?: { isDisabled: boolean; mutate: () => void };
 }
 
 /** A button that submits no form. */
@@ -11,7 +12,7 @@ export function Button({ action, disabled = false, ...rest }: ButtonProps) {
   return (
     <button
       type="button"
-      disabled={disabled || action?.isPending}
+      disabled={disabled || action?.isDisabled}
       onClick={action && (() => action.mutate())}
       {...rest}
     />
@@ -27,12 +28,13 @@ interface DialogButtonProps extends Omit<ButtonProps, 'children'> {
 }
 
 /** A button that opens a dialog. */
-export function DialogButton({ label, shortcut, children, ...rest }: DialogButtonProps) {
+export function DialogButton({ label, shortcut, disabled, children, ...rest }: DialogButtonProps) {
   const [isOpen, setIsOpen] = useState(false);
+  const isAway = useIsAway();
   const open = () => setIsOpen(true);
   return (
     <>
-      <Button {...rest} onClick={open}>
+      <Button {...rest} disabled={disabled || isAway} onClick={open}>
         {label}
       </Button>
       {shortcut && <Shortcut keys={shortcut} label={label} run={open} />}

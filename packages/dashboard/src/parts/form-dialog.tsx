@@ -1,4 +1,5 @@
 import { useId, type ReactNode } from 'react';
+import { useIsAway } from '../api/servers.js';
 import { Button, FormError } from './controls.js';
 import { Dialog } from './dialog.js';
 import { explain } from './states.js';
@@ -9,7 +10,7 @@ export interface FormDialogProps {
   /** Names the action, not OK. */
   submitLabel: string;
   /** What a submit runs; the dialog is busy meanwhile. */
-  action?: { isPending: boolean; mutate: () => void };
+  action?: { isDisabled: boolean; mutate: () => void };
   dangerous?: boolean;
   busy?: boolean;
   wide?: boolean;
@@ -27,6 +28,7 @@ export interface FormDialogProps {
 export function FormDialog(props: FormDialogProps) {
   const { title, children, submitLabel, action, error, wide, onClose } = props;
   const form = useId();
+  const isAway = useIsAway();
   return (
     <Dialog
       title={title}
@@ -40,7 +42,7 @@ export function FormDialog(props: FormDialogProps) {
             type="submit"
             form={form}
             className={props.dangerous ? 'danger' : 'primary'}
-            disabled={props.busy || action?.isPending}
+            disabled={props.busy || action?.isDisabled || isAway}
           >
             {submitLabel}
           </button>

@@ -27,6 +27,22 @@ test('layoutGraph: nodes are next to their dependencies, so that lines do not cr
   expect(place['of-b']).toBe(place['b']);
 });
 
+test('layoutGraph: a line over several layers passes where no node is', () => {
+  const { nodes, edges, breadth } = layoutGraph([
+    node('a'),
+    node('b', 'a'),
+    node('c', 'b'),
+    node('d', 'c', 'a'),
+    node('e', 'd', 'a'),
+  ]);
+  const taken = new Set(nodes.map(({ layer, place }) => `${layer}:${place}`));
+  const passed = edges.map(({ via }) => via.map(({ layer, place }) => `${layer}:${place}`));
+  // Both long lines of `a` share the places on their way.
+  expect(passed).toEqual([[], [], [], ['1:1', '2:1'], [], ['1:1', '2:1', '3:1']]);
+  expect(passed.flat().filter((each) => taken.has(each))).toEqual([]);
+  expect([passed.flat().length, breadth]).toEqual([5, 2]);
+});
+
 test('layoutGraph: no two nodes overlap', () => {
   const items = Array.from({ length: 40 }, (_, n) =>
     node(`j${n}`, ...[n - 3, n - 7].filter((k) => k >= 0).map((k) => `j${k}`)),

@@ -54,11 +54,12 @@ export function Graph({
   const breadth = layout.breadth * (across + gap.across) - gap.across + 2 * edge;
   const size = isDown ? { width: breadth, height: length } : { width: length, height: breadth };
   const curves = { plain: '', selected: '' };
-  for (const { from, to } of layout.edges) {
+  for (const { from, to, via } of layout.edges) {
     const [start, end] = [corners.get(from)!, corners.get(to)!];
     if (!isVisible(start, end)) continue;
     const isSelected = from === selected || to === selected;
-    curves[isSelected ? 'selected' : 'plain'] += curve(start, end, isDown);
+    const stops = [start, ...via.map((place) => corner(place, isDown)), end];
+    curves[isSelected ? 'selected' : 'plain'] += line(stops, isDown);
   }
   return (
     <div className="graph" ref={scroller} tabIndex={0} role="group" aria-label={label}>
@@ -155,15 +156,20 @@ function corner({ layer, place }: PlacedNode, isDown: boolean): Place {
   return { x: edge + layer * (box.width + gap.along), y: edge + place * (box.height + gap.across) };
 }
 
-function curve(from: Place, to: Place, isDown: boolean): string {
-  if (isDown) {
-    const [x1, y1] = [from.x + box.width / 2, from.y + box.height];
-    const [x2, y2] = [to.x + box.width / 2, to.y];
-    const half = (y1 + y2) / 2;
-    return `M${x1} ${y1}C${x1} ${half} ${x2} ${half} ${x2} ${y2}`;
-  }
-  const [x1, y1] = [from.x + box.width, from.y + box.height / 2];
-  const [x2, y2] = [to.x, to.y + box.height / 2];
-  const half = (x1 + x2) / 2;
-  return `M${x1} ${y1}C${half} ${y1} ${half} ${y2} ${x2} ${y2}`;
+/** A line from the end of the first place to the start of the last, straight through the others. */
+function line(stops: readonly Place[], isDown: boolean): string {
+  const point = ({ x, y }: Place, isEnd: boolean): [number, number] =>
+    isDown
+      ? [x + box.width / 2, y + (isEnd ? box.height : 0)]
+      : [x + (isEnd ? box.width : 0), y + box.height / 2];
+  return stops
+    .slice(1)
+    .map((to, n) => {
+      const [x1, y1] = point(stops[n]!, true);
+      const [x2, y2] = point(to, false);
+      const [halfX, halfY] = [(x1 + x2) / 2, (y1 + y2) / 2];
+      const bend = isDown ? `${x1} ${halfY} ${x2} ${halfY}` : `${halfX} ${y1} ${halfX} ${y2}`;
+      return `${n === 0 ? 'M' : 'L'}${x1} ${y1}C${bend} ${x2} ${y2}`;
+    })
+    .join('');
 }

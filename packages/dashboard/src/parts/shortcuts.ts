@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import { Store } from './store.js';
+import { Store } from '../api/store.js';
 
 /** One key such as `?`, or a sequence of two: `g f`. */
 type Keys = string;

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react';
 import { InlineCode } from './inline-code.js';
-import { Store } from './store.js';
+import { Store } from '../api/store.js';
 
 interface Toast {
   id: number;

@@ -43,7 +43,7 @@ export function QuestionView({ question, isShort = false }: QuestionProps) {
         </p>
       )}
       {kind === 'text' ? (
-        <TextAnswer isBusy={answer.isPending} onAnswer={(text) => answer.mutate({ text })} />
+        <TextAnswer isBusy={answer.isDisabled} onAnswer={(text) => answer.mutate({ text })} />
       ) : (
         <div className="row">
           {options.map((option) => (
@@ -51,7 +51,7 @@ export function QuestionView({ question, isShort = false }: QuestionProps) {
               key={option.id}
               type="button"
               className={[classes[option.kind], isShort && 'small'].filter(Boolean).join(' ')}
-              disabled={answer.isPending}
+              disabled={answer.isDisabled}
               onClick={() => answer.mutate({ option_id: option.id })}
             >
               {option.label}

@@ -13,7 +13,8 @@ export function Away() {
         {serverTitles[name]}: {stateText(servers[name])}.
       </strong>
       <span>
-        Figures may be out of date and actions fail until it is back.{detail && ` ${detail}`}
+        Figures may be out of date, and its actions are disabled until it is back.
+        {detail && ` ${detail}`}
       </span>
     </div>
   );

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react';
-import { Store } from '../parts/store.js';
+import { Store } from '../api/store.js';
 
 export type Theme = 'auto' | 'light' | 'dark';
 export type Density = 'comfortable' | 'compact';

@@ -39,6 +39,7 @@ import { openFormat } from '../maintain/upgrade/format.js';
 import type { Hash64 } from '../value/bytes.js';
 import { allDeclared, buildIndexes, reconcileIndexes } from '../write/index-build.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from '../core/log-trim.js';
+import { SearchMerges } from '../core/search-merges.js';
 import { Queries, Reads } from '../write/reads.js';
 import {
   readSnapshot,
@@ -210,6 +211,7 @@ export class Database {
   readonly #compactor: Compactor;
   readonly #stop = new AbortController();
   readonly #migrations: MigrationRun;
+  readonly #merges: SearchMerges;
   #building: Promise<void> = Promise.resolve();
   #reconciling: Promise<void> = Promise.resolve();
   #archiver: LogArchiver | undefined;
@@ -241,6 +243,7 @@ export class Database {
     this.#sweeper = new ExpirySweeper(core);
     this.#trimmer = new LogTrimmer(core, retention);
     this.#retry = retryInTurn(core.clock);
+    core.searchMerges = this.#merges = new SearchMerges(core, this.#stop.signal);
     this.#compactor = new Compactor(core, directory, this.#trimmer, this.#stop.signal);
   }
 
@@ -509,6 +512,7 @@ export class Database {
     this.#stopTimers();
     this.transactions.close();
     await this.#building;
+    await this.#merges.idle();
     await this.#migrations.done().catch(() => undefined);
     await this.#archiver?.close();
     await this.core.close(refuse('SHUTTING_DOWN', 'The database is closed.'));
@@ -539,6 +543,7 @@ export class Database {
       if (migrations && !this.core.sealed) await this.#migrations.declare(name, migrations);
     }
     this.#building = buildIndexes(this.core, this.#stop.signal);
+    this.#merges.start();
     this.#migrations.start();
   }
 

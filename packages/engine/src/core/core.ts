@@ -21,7 +21,9 @@ import {
 import { type OpenedLog, Store } from '../storage/store.js';
 import { explainStorageError } from '../storage/file/files.js';
 import { SnapshotView, WriterView, type CodecOf } from '../storage/views.js';
-import { Writer } from '../storage/writer.js';
+import { Writer, type WriterOptions } from '../storage/writer.js';
+import type { SearchChange } from '../format/search-pages.js';
+import { writeSegments, type IndexRows, type MergeSchedule } from './search-segments.js';
 
 /** A collection: its name, and the number that prefixes its rows. */
 export interface CollectionInfo {
@@ -266,9 +268,11 @@ export interface LogPin {
   release(): void;
 }
 
-const shapesRow = Buffer.from('shapes');
+type BeforeFlush = WriterOptions<DatabaseState>['beforeFlush'];
+type FlushedBatch = Parameters<BeforeFlush>[1];
+type SetRow = Parameters<BeforeFlush>[2];
 
-type Put = (table: 'meta', key: Buffer, value: Buffer) => void;
+const shapesRow = Buffer.from('shapes');
 
 /**
  * The parts of an open database that everything else is built on: the store, its one writer, the
@@ -309,6 +313,12 @@ export class Core {
   /** Codecs of collections with records that are not migrated yet, by number. */
   readonly migrating = new Map<number, Codec>();
   readonly #plainCodec = (): Codec => this.codec;
+  /** Merges of search indexes: set by the database. */
+  searchMerges: MergeSchedule = {
+    isMerging: () => false,
+    wake: () => undefined,
+    idle: () => Promise.resolve(),
+  };
   readonly #onDurable = new Set<() => void>();
   readonly #logPins = new Set<LogPin>();
   #shapes: { bytes: Uint8Array; saved: boolean } | undefined;
@@ -346,7 +356,7 @@ export class Core {
     this.writer = new Writer(this.store, {
       clock: options.clock,
       load: () => decodeState(this.store.get('meta', stateRow)),
-      beforeFlush: (state, isCut, put) => this.#beforeFlush(state, isCut, put),
+      beforeFlush: (state, batch, set) => this.#beforeFlush(state, batch, set),
       onVisible: (state) => (this.visible = state),
       afterFlush: (state, jobs) => this.#afterFlush(state, jobs),
       explain: (error) => explainStorageError(error, this.tables.path),
@@ -496,7 +506,8 @@ export class Core {
     await this.tables.close();
   }
 
-  #beforeFlush(state: DatabaseState, isCut: boolean, put: Put) {
+  #beforeFlush(state: DatabaseState, { isCut, searchChanges }: FlushedBatch, put: SetRow) {
+    if (searchChanges.length > 0) this.#writeSearch(searchChanges, put);
     put('meta', stateRow, encodeState(this.#withCatalog(state)));
     // A new shape is written with the first commit after its creation, so before any record uses
     // it.
@@ -509,6 +520,16 @@ export class Core {
     );
     const { seq, chain } = isCut ? state : this.durable;
     return { epoch: state.epoch, start: { firstSeq: seq + 1, chain } };
+  }
+
+  #writeSearch(changes: readonly SearchChange[], set: SetRow): void {
+    const { writer, searchMerges } = this;
+    const rows: IndexRows = {
+      get: (table, key) => writer.get(table, key),
+      range: (table, range) => writer.range(table, range),
+      set,
+    };
+    for (const index of writeSegments(rows, changes, searchMerges)) searchMerges.wake(index);
   }
 
   /** A failed commit resets the state, but not the numbers that the catalog has assigned. */

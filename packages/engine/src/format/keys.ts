@@ -3,7 +3,7 @@
  *
  *   records   collection u32 | id 16
  *   keys      collection u32 | key utf-8                   -> id 16
- *   index     index u32 | values (see encoding.ts) | id 16
+ *   index     index u32 | values (see encoding.ts) | id 16; of a search index see search-pages.ts
  *   unique    index u32 | values                           -> id 16
  *   expiry    time u48 | kind u8 | id of what expires
  *   requests  request id utf-8

@@ -1,25 +1,12 @@
 import { createRequire } from 'node:module';
+import { GrowingBytes } from '../value/bytes.js';
 import { refuse } from '../value/documents.js';
 import { forEachValue, type Path, type Row } from '../value/path.js';
-
-/*
- * The entries of a search index, in the order of their bytes:
- *
- *   01 | length u32                                  one for each record: its number of words
- *   40 | stem utf-8 | 00 | field u8 | count u8 | length u16
- *   41 | word utf-8 | 00 | field u8 | count u8 | length u16    where the word is not its stem
- *
- * They are ordinary entries: `index u32` comes before and the id behind. A posting has what BM25
- * needs of its record, so that a search reads nothing else until its hits are ranked.
- */
-export const postingTags = { length: 0x01, stem: 0x40, word: 0x41 } as const;
-export const postingTailLength = 4;
+import { termTags, writePosting, type FieldCounts } from './search-pages.js';
 
 /** A longer text is indexed by its beginning. */
 const maxTextLength = 1024 * 1024;
 const maxWordLength = 64;
-const maxCount = 0xff;
-const maxLength = 0xffff;
 
 const languages = {
   ar: 'arabic',
@@ -123,70 +110,53 @@ export function textsAt(path: Path, row: Row, use: (text: string) => void): void
   });
 }
 
-interface Counts {
-  /** How often each stem or word occurs in a field. */
-  readonly stems: Map<string, number>;
-  readonly words: Map<string, number>;
-}
+const noWords = { values: [], multi: true, constrained: false, unique: [] };
+/** A record with words has one value, and its words beside it. */
+const values = [Buffer.of(1)];
 
-/** Makes the entries of records in a search index. */
+/**
+ * Makes the entries of records in a search index: `payload` has the number of words, and for each
+ * term its length, its bytes, the length of its posting and the posting.
+ */
 export function searchEntries(
   { language }: { language?: string | undefined },
   paths: readonly Path[],
 ) {
   const analyzer = analyzerOf(language);
+  const to = new GrowingBytes(4_096);
   return (row: Row) => {
     let left = maxTextLength;
     let length = 0;
     let cut = false;
-    const fields = paths.map((path): Counts => {
-      const counts: Counts = { stems: new Map(), words: new Map() };
+    const terms = new Map<string, FieldCounts>();
+    const add = (term: string, field: number) => {
+      const counts = terms.get(term);
+      if (!counts) terms.set(term, [field, 1]);
+      else if (counts.at(-2) === field) counts[counts.length - 1]!++;
+      else counts.push(field, 1);
+    };
+    paths.forEach((path, field) => {
       textsAt(path, row, (text) => {
         if (text.length > left) cut = true;
         for (const { text: word } of analyzer.words(text.slice(0, left))) {
           const stem = analyzer.stem(word);
           if (stem === undefined) continue;
           length++;
-          counts.stems.set(stem, (counts.stems.get(stem) ?? 0) + 1);
-          if (stem !== word) counts.words.set(word, (counts.words.get(word) ?? 0) + 1);
+          add(termTags.stem + stem, field);
+          if (stem !== word) add(termTags.word + word, field);
         }
         left = Math.max(0, left - text.length);
       });
-      return counts;
     });
-    const values: Uint8Array[] = length === 0 ? [] : postings(fields, length);
-    const unique: Uint8Array[] = [];
-    return { values, multi: true, cut, constrained: false, unique };
+    if (length === 0) return { ...noWords, cut };
+    to.at = 0;
+    to.varint(length);
+    for (const [term, counts] of terms) {
+      const bytes = Buffer.from(term);
+      to.varint(bytes.length);
+      to.put(bytes);
+      writePosting(to, length, counts, paths.length);
+    }
+    return { ...noWords, values, cut, payload: to.copy() };
   };
-}
-
-function postings(fields: readonly Counts[], length: number): Uint8Array[] {
-  const head: Buffer = Buffer.alloc(5);
-  head[0] = postingTags.length;
-  head.writeUInt32BE(length, 1);
-  const values = [head];
-  fields.forEach(({ stems: ofStems, words }, field) => {
-    const add = (tag: number, counts: ReadonlyMap<string, number>) => {
-      for (const [term, count] of counts) values.push(posting(tag, term, field, count, length));
-    };
-    add(postingTags.stem, ofStems);
-    add(postingTags.word, words);
-  });
-  return values;
-}
-
-function posting(tag: number, term: string, field: number, count: number, length: number): Buffer {
-  const head = termKey(tag, term);
-  const bytes = Buffer.allocUnsafe(head.length + postingTailLength);
-  head.copy(bytes);
-  bytes[head.length] = field;
-  bytes[head.length + 1] = Math.min(count, maxCount);
-  bytes.writeUInt16BE(Math.min(length, maxLength), head.length + 2);
-  return bytes;
-}
-
-/** What the entries of a term begin with; `isPrefix`: of all terms that begin with it. */
-export function termKey(tag: number, term: string, isPrefix = false): Buffer {
-  const text = Buffer.from(term);
-  return Buffer.concat([Buffer.of(tag), text, ...(isPrefix ? [] : [Buffer.of(0)])]);
 }

@@ -29,9 +29,8 @@ export function encodeVector(vector: readonly number[], storage = 'float32'): Bu
     quantize(vector, scale, new Int8Array(bytes.buffer, bytes.byteOffset + 4, vector.length));
     return bytes;
   }
-  const bytes = Buffer.allocUnsafe(4 * vector.length);
-  vector.forEach((number, i) => bytes.writeFloatLE(number, 4 * i));
-  return bytes;
+  // The bytes of a Float32Array: all platforms of Node are little endian.
+  return Buffer.from(new Float32Array(vector).buffer);
 }
 
 /** Reads a stored vector of `to.length` numbers; false: the row has none, as those of 0.1.0. */
@@ -39,11 +38,11 @@ export function decodeVector(bytes: Buffer, end: number, to: Float32Array): bool
   const { length } = to;
   if (end === 4 * length) {
     // Rows are at any place in the file: a Float32Array over them may not be aligned.
-    for (let i = 0; i < length; i++) to[i] = bytes.readFloatLE(4 * i);
+    bytes.copy(new Uint8Array(to.buffer, to.byteOffset, to.byteLength), 0, 0, end);
     return true;
   }
   if (end !== 4 + length) return false;
   const scale = bytes.readFloatLE(0);
-  for (let i = 0; i < length; i++) to[i] = bytes.readInt8(4 + i) * scale;
+  for (let i = 0; i < length; i++) to[i] = ((bytes[4 + i]! << 24) >> 24) * scale;
   return true;
 }

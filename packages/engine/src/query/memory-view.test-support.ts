@@ -138,10 +138,14 @@ export class MemoryView implements ReadView {
     }
   }
 
+  get(): Buffer | undefined {
+    throw new Error('This view has no tables');
+  }
+
   /** `start` is included and `end` is not, in the direction of travel. */
   entryRows(index: number, range: EntryRange, visit: EntryRowVisit): void {
     const none = Buffer.alloc(0);
-    this.entries(index, range, (bytes, _start, idAt) => visit(bytes, idAt, none, 0));
+    this.entries(index, range, (bytes, start, idAt) => visit(bytes, start, idAt + 16, none, 0));
   }
 
   entries(index: number, range: EntryRange, visit: EntryVisit): void {

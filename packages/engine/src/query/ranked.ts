@@ -92,17 +92,18 @@ function imageOf({ view, collection, overlay, now }: QuerySource, id: string) {
 
 async function searchHits(
   source: QuerySource,
-  { condition }: CheckedFind,
+  { condition, near, countOnly, skip, limit }: CheckedFind,
   wanted: CheckedSearch,
 ): Promise<RankedHits> {
   const { slice } = source;
+  const most = near || countOnly ? maxHits : Math.min(maxHits, skip + limit);
   const index = searchIndex(source, wanted);
   const { ranked, matches, terms, rows } = await search(source, index, wanted);
   const isMatch = compilePredicate(condition);
   const hits: RankedHits['hits'] = [];
   let read = 0;
   for (const hit of ranked) {
-    if (hits.length >= maxHits) break;
+    if (hits.length >= most) break;
     const image = imageOf(source, hit.id);
     read++;
     if (image && isMatch(image) && matches(image)) hits.push(hit);

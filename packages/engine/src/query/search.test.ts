@@ -134,34 +134,66 @@ async function count(docs: Awaited<ReturnType<typeof library>>['docs'], query: u
   return found;
 }
 
-test('search: finds what reading every text would, whatever was written before', async () => {
-  const word = fc.constantFrom('alpha', 'beta', 'gamma', 'delta', 'betas');
-  const text = fc.array(word, { maxLength: 4 }).map((words) => words.join(' '));
-  const step = fc.tuple(fc.integer({ min: 0, max: 5 }), fc.option(text));
+test('search: finds what reading every text would, after any writes, merges and reopens', async () => {
+  const names = ['alpha', 'beta', 'gamma', 'delta', 'betas', 'gammas'];
+  const word = fc.constantFrom(...names);
+  const text = fc.array(word, { maxLength: 5 }).map((words) => words.join(' '));
+  const change = fc.tuple(fc.integer({ min: 0, max: 9 }), fc.option(text));
+  const step = fc.oneof(
+    { weight: 8, arbitrary: fc.array(change, { minLength: 1, maxLength: 4 }) },
+    { weight: 1, arbitrary: fc.constant('reopen' as const) },
+  );
+  const steps = fc.array(step, { minLength: 20, maxLength: 60 });
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.array(word), async (steps, wanted) => {
-      const db = await scratch.open({ indexes: [{ collection: 'c', search: ['t'] }] });
-      const c = db.collection<{ t: string }>('c');
+    fc.asyncProperty(steps, fc.array(word), async (all, wanted) => {
+      const options = { collections: { c: { indexes: [{ search: ['t'] }] } } };
+      let db = await scratch.open(options);
       const model = new Map<string, string>();
-      for (const [n, t] of steps) {
-        const key = String(n);
-        if (t === null) {
-          if (model.delete(key)) await c.deleteByKey(key);
-        } else {
-          model.set(key, t);
-          await c.upsert(key, { t });
-        }
+      for (const each of all) {
+        if (each === 'reopen') db = await scratch.reopen(db, options);
+        else await db.transaction((tx) => apply(tx.collection('c'), model, each));
       }
-      const query = wanted.slice(0, 2).join(' ') || 'alpha';
-      const { records } = await c.find({ search: query });
-      const words = query.split(' ');
-      const expected = [...model].filter(([, t]) =>
-        words.every((each) => t.split(' ').includes(each)),
+      const words = wanted.slice(0, 2);
+      if (words.length === 0) words.push('alpha');
+      const keysOf = async (search: string | { text: string; mode: 'any' }) => {
+        const { records } = await db.collection('c').find({ search });
+        return records.map(({ key }) => key).sort();
+      };
+      const matching = (test: (has: (word: string) => boolean) => boolean) =>
+        [...model]
+          .filter(([, t]) => test((each) => t.split(' ').includes(each)))
+          .map(([key]) => key)
+          .sort();
+      expect(await keysOf(words.join(' '))).toEqual(matching((has) => words.every(has)));
+      const any = { text: words.join(' '), mode: 'any' as const };
+      expect(await keysOf(any)).toEqual(matching((has) => words.some(has)));
+      const [first] = words;
+      expect(await keysOf(`alpha -${first!}`)).toEqual(
+        matching((has) => has('alpha') && !has(first!)),
       );
-      expect(records.map(({ key }) => key).sort()).toEqual(expected.map(([key]) => key).sort());
-      expect((await db.verify()).ok).toBe(true);
+      expect(await keysOf('be*')).toEqual(matching((has) => has('beta') || has('betas')));
+      expect((await db.verify()).problems).toEqual([]);
       await db.close();
     }),
-    { numRuns: 25 },
+    { numRuns: 15 },
   );
-});
+}, 120_000);
+
+type Writable = Pick<
+  ReturnType<Awaited<ReturnType<typeof scratch.open>>['collection']>,
+  'deleteByKey' | 'upsert'
+>;
+
+async function apply(
+  c: Writable,
+  model: Map<string, string>,
+  changes: readonly [number, string | null][],
+): Promise<void> {
+  for (const [n, t] of changes) {
+    const key = String(n);
+    if (t !== null) {
+      model.set(key, t);
+      await c.upsert(key, { t });
+    } else if (model.delete(key)) await c.deleteByKey(key);
+  }
+}

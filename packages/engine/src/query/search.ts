@@ -1,6 +1,21 @@
 import { after } from '../format/encoding.js';
-import { idLength, readId, writeId } from '../format/keys.js';
-import { analyzerOf, postingTags, postingTailLength, termKey } from '../format/search-entries.js';
+import { GoneNumbers, isGone, TermTable } from '../core/search-segments.js';
+import { idBytes, prefixed } from '../format/keys.js';
+import { analyzerOf } from '../format/search-entries.js';
+import {
+  decodeDirectory,
+  directoryKey,
+  goneNumbers,
+  goneRange,
+  numberKey,
+  PageReader,
+  pageKey,
+  recordRowKey,
+  segmentRange,
+  termTags,
+  Varints,
+  type Segment,
+} from '../format/search-pages.js';
 import { refuse } from '../value/documents.js';
 import type { Row } from '../value/path.js';
 import type { CheckedSearch } from './query.js';
@@ -17,12 +32,12 @@ export interface Ranked {
 }
 
 export interface SearchResult {
-  /** Best first; of equal ones the lower id. */
-  readonly ranked: Ranked[];
-  /** What the text of a record must meet that its entries do not tell. */
+  /** Best first; of equal ones that with the lower number. */
+  readonly ranked: Iterable<Ranked>;
+  /** What the text of a record must meet that its postings do not tell. */
   readonly matches: (row: Row) => boolean;
   readonly terms: SearchTerms;
-  /** Entries read. */
+  /** Rows read. */
   readonly rows: number;
 }
 
@@ -55,97 +70,147 @@ export async function search(
   const { definition, paths } = index.compiled;
   const analyzer = analyzerOf(definition.language);
   const terms = parseTerms(query.text, analyzer);
-  const reader = new PostingReader(source, index);
   const weights = definition.fields.map((field) => {
     if (query.fields.length > 0 && !query.fields.includes(field)) return 0;
     return definition.weights?.[field] ?? 1;
   });
-  const stats = await statsOf(reader, index);
-  const excluded = new Set<string>();
-  let scores: Map<string, number> | undefined;
+  const reader = new PostingReader(source, index, weights);
+  const { records, meanLength } = reader;
+  let found: Scored | undefined;
+  const excluded: Postings[] = [];
   for (const word of terms.words) {
-    const hits = await postingsOf(reader, word, query.fuzzy && !word.isExcluded, weights);
+    const postings = await postingsOf(reader, word, query.fuzzy && !word.isExcluded);
     if (word.isExcluded) {
-      for (const id of hits.keys()) excluded.add(id);
+      excluded.push(postings);
       continue;
     }
-    const rarity = Math.log(1 + (stats.count - hits.size + 0.5) / (hits.size + 0.5));
-    const scored = new Map<string, number>();
-    for (const [id, { count, length }] of hits) {
-      const before = scores?.get(id);
-      if (query.mode === 'all' && scores && before === undefined) continue;
-      const norm = saturation * (1 - lengthShare + (lengthShare * length) / stats.meanLength);
-      const score = (rarity * count * (saturation + 1)) / (count + norm);
-      scored.set(id, (before ?? 0) + score);
-    }
-    if (query.mode === 'any' && scores) {
-      for (const [id, score] of scores) if (!scored.has(id)) scored.set(id, score);
-    }
-    scores = scored;
+    const { size } = postings;
+    const rarity = Math.log(1 + (records - size + 0.5) / (size + 0.5));
+    const scored = score(postings, rarity, meanLength);
+    found = found ? combined(found, scored, query.mode === 'all') : scored;
   }
-  const ranked: Ranked[] = [];
-  for (const [id, score] of scores ?? []) if (!excluded.has(id)) ranked.push({ id, score });
-  ranked.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+  const left = excluded.reduce((all, each) => without(all, each), found ?? noneScored);
   const searched = paths.filter((_, i) => weights[i]! > 0);
+  const ranked = best(left, (number) => reader.idOf(number));
   return { ranked, matches: phraseTest(terms, searched, analyzer), terms, rows: reader.rows };
 }
 
-interface Hit {
-  /** How often the word occurs, by the weights of the fields. */
-  count: number;
-  /** Words of the record. */
-  length: number;
+/** Records by rising number, with the score of the words so far. */
+interface Scored {
+  readonly numbers: Uint32Array;
+  readonly scores: Float64Array;
 }
 
-type Hits = Map<string, Hit>;
+const noneScored: Scored = { numbers: new Uint32Array(0), scores: new Float64Array(0) };
+
+function score({ numbers, counts, lengths, size }: Postings, rarity: number, mean: number): Scored {
+  const scores = new Float64Array(size);
+  for (let i = 0; i < size; i++) {
+    const norm = saturation * (1 - lengthShare + (lengthShare * lengths[i]!) / mean);
+    scores[i] = (rarity * counts[i]! * (saturation + 1)) / (counts[i]! + norm);
+  }
+  return { numbers: numbers.subarray(0, size), scores };
+}
+
+/** The records that both have, or with `isAll` false either. */
+function combined(a: Scored, b: Scored, isAll: boolean): Scored {
+  const most = isAll
+    ? Math.min(a.numbers.length, b.numbers.length)
+    : a.numbers.length + b.numbers.length;
+  const numbers = new Uint32Array(most);
+  const scores = new Float64Array(most);
+  let [i, j, size] = [0, 0, 0];
+  while (i < a.numbers.length || j < b.numbers.length) {
+    const [left, right] = [a.numbers[i] ?? Infinity, b.numbers[j] ?? Infinity];
+    if (left === right) {
+      numbers[size] = left;
+      scores[size++] = a.scores[i++]! + b.scores[j++]!;
+    } else if (isAll) {
+      if (left < right) i++;
+      else j++;
+    } else if (left < right) {
+      numbers[size] = left;
+      scores[size++] = a.scores[i++]!;
+    } else {
+      numbers[size] = right;
+      scores[size++] = b.scores[j++]!;
+    }
+  }
+  return { numbers: numbers.subarray(0, size), scores: scores.subarray(0, size) };
+}
+
+function without({ numbers, scores }: Scored, excluded: Postings): Scored {
+  const gone = new Set(excluded.numbers.subarray(0, excluded.size));
+  const left = numbers.filter((number) => !gone.has(number));
+  return { numbers: left, scores: scores.filter((_, i) => !gone.has(numbers[i]!)) };
+}
+
+/** Takes the best from a heap, as far as the caller reads. */
+function* best(
+  { numbers, scores }: Scored,
+  idOf: (number: number) => string | undefined,
+): Iterable<Ranked> {
+  const heap = Uint32Array.from(numbers, (_, i) => i);
+  let size = heap.length;
+  const isBetter = (a: number, b: number) =>
+    scores[a]! > scores[b]! || (scores[a] === scores[b] && a < b);
+  const sink = (from: number) => {
+    const moved = heap[from]!;
+    let at = from;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= size) break;
+      if (child + 1 < size && isBetter(heap[child + 1]!, heap[child]!)) child++;
+      if (!isBetter(heap[child]!, moved)) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = moved;
+  };
+  for (let i = (size >>> 1) - 1; i >= 0; i--) sink(i);
+  while (size > 0) {
+    const top = heap[0]!;
+    heap[0] = heap[--size]!;
+    sink(0);
+    const id = idOf(numbers[top]!);
+    if (id !== undefined) yield { id, score: scores[top]! };
+  }
+}
 
 async function postingsOf(
   reader: PostingReader,
   word: SearchWord,
   isFuzzy: boolean,
-  weights: readonly number[],
-): Promise<Hits> {
-  const hits: Hits = new Map();
-  const use = (bytes: Uint8Array, idAt: number) => {
-    const tail = idAt - postingTailLength;
-    const weight = weights[bytes[tail]!]!;
-    if (weight === 0) return;
-    const id = latin1(bytes, idAt);
-    const count = bytes[tail + 1]! * weight;
-    const before = hits.get(id);
-    if (before) before.count += count;
-    else hits.set(id, { count, length: (bytes[tail + 2]! << 8) | bytes[tail + 3]! });
-  };
-  if (word.isPrefix) {
-    for (const tag of [postingTags.stem, postingTags.word]) {
-      await reader.read(termKey(tag, word.text, true), use);
-    }
-    return hits;
+): Promise<Postings> {
+  const { text, stem, isPrefix } = word;
+  const postings = new Postings();
+  const tags = [termTags.stem, termTags.word];
+  if (isPrefix) {
+    for (const tag of tags) await reader.walk(tag + text, () => true, postings);
+    return postings.merged();
   }
-  await reader.read(termKey(postingTags.stem, word.stem), use);
-  if (!isFuzzy || word.text.length < minFuzzyLength) return hits;
-  for (const [tag, term] of await nearTerms(reader, word))
-    await reader.read(termKey(tag, term), use);
-  return hits;
-}
-
-/** The indexed words that differ from a word by a single edit. */
-async function nearTerms(reader: PostingReader, word: SearchWord): Promise<[number, string][]> {
-  const { text, stem } = word;
-  const found: [number, string][] = [];
-  for (const tag of [postingTags.stem, postingTags.word]) {
-    const firsts: string[] = [];
-    await reader.terms(tag, '', 1, (first) => void firsts.push(first));
+  await reader.read(termTags.stem + stem, postings);
+  if (!isFuzzy || text.length < minFuzzyLength) return postings;
+  let expansions = 0;
+  for (const tag of tags) {
+    const firsts = await reader.firstLetters(tag);
     // The first letter is right, or missing, or too much, or another one.
     const others = firsts.flatMap((first) => [first + text.slice(1, 3), first + text.slice(0, 2)]);
+    const near = new Map<string, boolean>();
+    const isNear = (name: string) => {
+      let is = near.get(name);
+      if (is !== undefined) return is;
+      const term = Buffer.from(name, 'latin1').toString('utf8', 1);
+      is = term !== stem && (isOneEdit(term, text) || isOneEdit(term, stem));
+      if (is) is = ++expansions <= maxExpansions;
+      near.set(name, is);
+      return is;
+    };
     for (const start of withoutLonger([text[0]!, text.slice(1, 3), ...others])) {
-      await reader.terms(tag, start, Infinity, (term) => {
-        if (term === stem || found.length >= maxExpansions) return;
-        if (isOneEdit(term, text) || isOneEdit(term, stem)) found.push([tag, term]);
-      });
+      await reader.walk(tag + start, isNear, postings);
     }
   }
-  return found;
+  return postings.merged();
 }
 
 /** The starts that no other one of them begins. */
@@ -154,120 +219,223 @@ function withoutLonger(starts: readonly string[]): string[] {
   return all.filter((one) => !all.some((other) => other !== one && one.startsWith(other)));
 }
 
-interface Stats {
-  count: number;
-  meanLength: number;
-}
+/** Postings of a word, by rising number if they are of one term. */
+class Postings {
+  numbers = new Uint32Array(0);
+  /** How often the word occurs, by the weights of the fields. */
+  counts = new Float64Array(0);
+  /** Words of the record. */
+  lengths = new Uint32Array(0);
+  size = 0;
 
-interface CachedStats extends Stats {
-  seq: number;
-}
-
-const cachedStats = new WeakMap<object, CachedStats>();
-/** Ranking hardly changes with a few records: stats may be this share of their number behind. */
-const staleShare = 0.1;
-const alwaysFresh = 2_000;
-
-async function statsOf(reader: PostingReader, { compiled }: QueryIndex): Promise<Stats> {
-  const { seq } = reader;
-  const cached = cachedStats.get(compiled);
-  if (cached) {
-    const behind = Math.abs(seq - cached.seq);
-    if (behind === 0 && !reader.hasOwn) return cached;
-    if (cached.count > alwaysFresh && behind < cached.count * staleShare) return cached;
+  reserve(count: number): void {
+    if (this.size + count <= this.numbers.length) return;
+    const length = Math.max(64, 2 * this.size) + count;
+    this.numbers = copied(new Uint32Array(length), this.numbers);
+    this.counts = copied(new Float64Array(length), this.counts);
+    this.lengths = copied(new Uint32Array(length), this.lengths);
   }
-  let [count, total] = [0, 0];
-  await reader.read(Buffer.of(postingTags.length), (bytes, idAt) => {
-    count++;
-    total +=
-      ((bytes[idAt - 4]! << 24) |
-        (bytes[idAt - 3]! << 16) |
-        (bytes[idAt - 2]! << 8) |
-        bytes[idAt - 1]!) >>>
-      0;
-  });
-  const stats = { seq, count, meanLength: count === 0 ? 1 : total / count };
-  if (!reader.hasOwn) cachedStats.set(compiled, stats);
-  return stats;
+
+  /** Those of several terms, as if they were one. */
+  merged(): this {
+    const { numbers, counts, lengths, size } = this;
+    const order = Uint32Array.from({ length: size }, (_, i) => i);
+    order.sort((a, b) => numbers[a]! - numbers[b]!);
+    const [n, c, l] = [numbers.slice(0, size), counts.slice(0, size), lengths.slice(0, size)];
+    this.size = 0;
+    for (const i of order) {
+      const last = this.size - 1;
+      if (last >= 0 && numbers[last] === n[i]) {
+        counts[last]! += c[i]!;
+        continue;
+      }
+      numbers[this.size] = n[i]!;
+      counts[this.size] = c[i]!;
+      lengths[this.size++] = l[i]!;
+    }
+    return this;
+  }
+}
+
+function copied<Numbers extends Uint32Array | Float64Array>(to: Numbers, from: Numbers): Numbers {
+  to.set(from);
+  return to;
 }
 
 const zero = Buffer.of(0);
 
-/** Reads entries of a search index, and those of a transaction's own records. */
+/** Reads postings of a search index, and those of a transaction's own records. */
 class PostingReader {
   rows = 0;
-  readonly seq: number;
-  readonly hasOwn: boolean;
-  /** Values and id of the entries of own records. */
-  readonly #own: Buffer[] = [];
+  readonly records: number;
+  readonly meanLength: number;
+  readonly #segments: readonly Segment[];
+  readonly #gone = new GoneNumbers();
+  /** The transaction's own records have numbers above all others. */
+  readonly #own = new TermTable();
+  readonly #ownIds: string[] = [];
+  readonly #firstOwn: number;
+  readonly #page = new PageReader();
 
   constructor(
     private readonly source: QuerySource,
     private readonly index: QueryIndex,
+    private readonly weights: readonly number[],
   ) {
-    this.seq = source.view.seq;
-    this.hasOwn = (source.overlay?.size ?? 0) > 0;
+    const { view, overlay } = source;
+    const directory = decodeDirectory(this.#get(directoryKey));
+    this.#segments = directory.segments;
+    this.#firstOwn = directory.nextNumber;
+    let { records, words } = directory;
+    view.entryRows(index.id, goneRange, (key, start, _end, value, valueEnd) => {
+      this.#gone.add(key, start + 1, value.subarray(0, valueEnd));
+      return false;
+    });
+    for (const id of overlay?.keys() ?? []) {
+      const row = this.#get(recordRowKey(idBytes(id)));
+      if (!row) continue;
+      this.#gone.set(row.readUInt32BE(0));
+      records--;
+      words -= row.readUInt32BE(4);
+    }
     for (const image of overlaid(source)) {
-      const id = Buffer.alloc(idLength);
-      writeId(image.id, id, 0);
-      const { values } = index.compiled.entriesOf(image);
-      for (const value of values) this.#own.push(Buffer.concat([value, id]));
+      const { payload } = index.compiled.entriesOf(image);
+      if (!payload) continue;
+      records++;
+      words += this.#own.add(this.#firstOwn + this.#ownIds.length, payload);
+      this.#ownIds.push(idBytes(image.id).toString('latin1'));
     }
+    this.records = records;
+    this.meanLength = records === 0 ? 1 : words / records;
   }
 
-  /** Calls `use` with every entry that begins with `prefix`, with pauses. */
-  async read(prefix: Buffer, use: (bytes: Uint8Array, idAt: number) => void): Promise<void> {
-    const { view, slice, overlay } = this.source;
-    const end = after(prefix);
-    for (let from: Uint8Array | undefined = prefix; from;) {
-      let rest: Uint8Array | undefined;
-      view.entries(this.index.id, { start: from, end }, (bytes, start, idAt) => {
-        this.rows++;
-        if (!this.hasOwn || !overlay!.has(readId(bytes, idAt))) use(bytes, idAt);
-        if (!slice.spend(0)) return false;
-        rest = Buffer.concat([bytes.subarray(start, idAt + idLength), zero]);
-        return true;
+  #get(key: Buffer): Buffer | undefined {
+    this.rows++;
+    return this.source.view.get('index', prefixed(this.index.id, key));
+  }
+
+  /** The id of a record, as latin1. */
+  idOf(number: number): string | undefined {
+    if (number >= this.#firstOwn) return this.#ownIds[number - this.#firstOwn];
+    return this.#get(numberKey(number))?.toString('latin1');
+  }
+
+  /** Adds the postings of one term. */
+  async read(name: string, to: Postings): Promise<void> {
+    const bytes = Buffer.from(name);
+    for (const segment of this.#segments) {
+      await this.#pages(segment, bytes, (page) => {
+        const difference = page.comparePrefix(bytes);
+        if (difference < 0) return false;
+        if (difference > 0 || page.termLength > bytes.length) return true;
+        this.#decode(page, to);
+        return false;
       });
-      from = rest;
-      if (from) await slice.pause();
     }
-    for (const own of this.#own) {
-      if (own.subarray(0, prefix.length).equals(prefix)) use(own, own.length - idLength);
+    this.#addOwn(bytes.toString('latin1'), to);
+  }
+
+  /** Adds the postings of the terms that begin with `prefix` and pass the test. */
+  async walk(prefix: string, test: (name: string) => boolean, to: Postings): Promise<void> {
+    const bytes = Buffer.from(prefix);
+    for (const segment of this.#segments) {
+      await this.#pages(segment, bytes, (page) => {
+        const difference = page.comparePrefix(bytes);
+        if (difference === 0 && test(page.name)) this.#decode(page, to);
+        return difference > 0;
+      });
+    }
+    const start = bytes.toString('latin1');
+    for (const name of this.#own.terms) {
+      if (name.startsWith(start) && test(name)) this.#addOwn(name, to);
     }
   }
 
-  /** Calls `visit` with the first letters of every term that begins with `start`, once each. */
-  async terms(
-    tag: number,
-    start: string,
-    letters: number,
-    visit: (term: string) => void,
-  ): Promise<void> {
+  /** The letters that terms begin with. */
+  async firstLetters(tag: string): Promise<string[]> {
+    const found = new Set<string>();
+    const letterOf = (name: string) => {
+      const text = Buffer.from(name, 'latin1').toString('utf8', 1);
+      return String.fromCodePoint(text.codePointAt(0)!);
+    };
+    for (const segment of this.#segments) {
+      for (let from: Buffer | undefined = Buffer.from(tag); from;) {
+        let next: Buffer | undefined;
+        const least = from;
+        await this.#pages(segment, from, (page) => {
+          if (page.comparePrefix(least) < 0) return false;
+          if (page.term[0] !== least[0]) return true;
+          const letter = letterOf(page.name);
+          found.add(letter);
+          next = after(Buffer.from(tag + letter));
+          return true;
+        });
+        from = next;
+      }
+    }
+    for (const name of this.#own.terms) if (name.startsWith(tag)) found.add(letterOf(name));
+    return [...found];
+  }
+
+  /** Calls `visit` with the items of a segment from about a term on, until it returns true. */
+  async #pages({ id }: Segment, from: Buffer, visit: (page: PageReader) => boolean): Promise<void> {
     const { view, slice } = this.source;
-    const prefix = termKey(tag, start, true);
-    const end = after(prefix);
-    const part = (term: string) =>
-      letters === 1 ? String.fromCodePoint(term.codePointAt(0)!) : term;
-    for (let from: Uint8Array | undefined = prefix; from;) {
-      let next: Uint8Array | undefined;
-      view.entries(this.index.id, { start: from, end }, (bytes, valuesAt, idAt) => {
+    const { end } = segmentRange(id);
+    const page = this.#page;
+    for (let start: Buffer | undefined = pageKey(id, from); start;) {
+      let rest: Buffer | undefined;
+      view.entryRows(this.index.id, { start, end }, (key, keyStart, keyEnd, value, valueEnd) => {
         this.rows++;
-        const entry = Buffer.from(bytes.subarray(valuesAt + 1, idAt - postingTailLength - 1));
-        const term = part(entry.toString());
-        visit(term);
-        next = after(termKey(tag, term, letters === 1));
+        page.open(value, valueEnd);
+        while (page.next()) if (visit(page)) return true;
+        if (!slice.spend(valueEnd)) return false;
+        rest = Buffer.concat([key.subarray(keyStart, keyEnd), zero]);
         return true;
       });
-      from = next;
-      if (slice.spend(0)) await slice.pause();
-    }
-    for (const own of this.#own) {
-      if (!own.subarray(0, prefix.length).equals(prefix)) continue;
-      visit(part(own.toString('utf8', 1, own.length - idLength - postingTailLength - 1)));
+      start = rest;
+      if (start) await slice.pause();
     }
   }
-}
 
-function latin1(bytes: Uint8Array, at: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + at, idLength).toString('latin1');
+  #decode({ bytes, start, end, first, count }: PageReader, to: Postings): void {
+    to.reserve(count);
+    const gone = this.#gone.rows.size === 0 ? undefined : this.#gone;
+    let [row, bits]: [number, Uint8Array | undefined] = [-1, undefined];
+    const from = new Varints(bytes, start);
+    for (let number = first; ;) {
+      if (gone && Math.floor(number / goneNumbers) !== row) {
+        row = Math.floor(number / goneNumbers);
+        bits = gone.bitsOf(number);
+      }
+      this.#posting(from, number, to);
+      if (bits && isGone(bits, number) && to.numbers[to.size - 1] === number) to.size--;
+      if (from.at >= end) return;
+      number += from.next();
+    }
+  }
+
+  #addOwn(name: string, to: Postings): void {
+    this.#own.each(name, (number, bytes, start) => {
+      to.reserve(1);
+      this.#posting(new Varints(bytes, start), number, to);
+    });
+  }
+
+  /** Adds a posting, unless the fields of the search do not have the word. */
+  #posting(from: Varints, number: number, to: Postings): void {
+    const { weights } = this;
+    const fields = weights.length;
+    const length = from.next();
+    let count = 0;
+    for (let isMore = true; isMore;) {
+      const code = from.next();
+      isMore = code % 2 === 1;
+      const value = code >>> 1;
+      count += (Math.floor(value / fields) + 1) * weights[value % fields]!;
+    }
+    if (count === 0) return;
+    to.numbers[to.size] = number;
+    to.counts[to.size] = count;
+    to.lengths[to.size++] = length;
+  }
 }

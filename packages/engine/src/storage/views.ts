@@ -61,7 +61,7 @@ abstract class RowView implements ReadView {
 
   entryRows(index: number, range: EntryRange, visit: EntryRowVisit): void {
     for (const { key, value } of this.rows('index', entryBounds(index, range))) {
-      if (visit(key, key.length - idLength, value, value.length)) return;
+      if (visit(key, prefixLength, key.length, value, value.length)) return;
     }
   }
 
@@ -145,10 +145,8 @@ export class SnapshotView extends RowView {
     if (this.#isDone) throw this.#ended();
     const bounds = entryBounds(index, range);
     if (this.#isNewer('index', bounds)) return super.entryRows(index, range, visit);
-    this.#snapshot.tables.inPlace.entryRows(
-      bounds,
-      this.#txn,
-      (key, _start, end, value, valueEnd) => visit(key, end - idLength, value, valueEnd),
+    this.#snapshot.tables.inPlace.entryRows(bounds, this.#txn, (key, start, end, value, valueEnd) =>
+      visit(key, start + prefixLength, end, value, valueEnd),
     );
   }
 
@@ -315,6 +313,7 @@ function beforeFirst(collection: number): Buffer {
 export interface ReadView {
   /** The last commit in this view. */
   readonly seq: number;
+  get(table: TableName, key: Buffer): Buffer | undefined;
   /** The record, even if it has expired: callers check `isExpired`. */
   record(collection: number, id: string): RecordImage | undefined;
   /** As `record`, by the 16 bytes of an id. The image is in place: valid until the next read. */
@@ -365,10 +364,11 @@ export interface EntryRange {
  */
 export type EntryVisit = (bytes: Uint8Array, start: number, idAt: number) => boolean;
 
-/** Called with an index entry in place: its id is at `idAt`, and its value ends at `valueEnd`. */
+/** Called with a row in place: `key`, without the index prefix, from `start` to `end`. */
 export type EntryRowVisit = (
-  bytes: Uint8Array,
-  idAt: number,
+  key: Uint8Array,
+  start: number,
+  end: number,
   value: Buffer,
   valueEnd: number,
 ) => boolean;

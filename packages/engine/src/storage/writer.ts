@@ -1,4 +1,5 @@
 import type { CommitRow } from '../format/record.js';
+import type { SearchChange } from '../format/search-pages.js';
 import { PendingWrites, mergeRows, nameOf, TouchedRows } from './overlay/overlay.js';
 import type { Clock } from '@millrace/kit/clock';
 import { LogFailed } from './file/files.js';
@@ -28,6 +29,8 @@ interface Batch {
   writes: PendingWrites;
   /** In order of their numbers, without a gap. */
   commits: CommitRow[];
+  /** Changes of search indexes, which become rows of the whole batch. */
+  searchChanges: SearchChange[];
   isCut: boolean;
   /** It accepts no more jobs. */
   isSealed: boolean;
@@ -44,6 +47,7 @@ function newBatch(): Batch {
   return {
     writes: new PendingWrites(),
     commits: [],
+    searchChanges: [],
     isCut: false,
     isSealed: false,
     expectsJobs: false,
@@ -170,6 +174,11 @@ export class Writer<State extends object> {
   /** Adds an encoded commit to the change log. Only inside a job. */
   appendCommit(commit: CommitRow): void {
     this.#filling!.commits.push(commit);
+  }
+
+  /** Adds a change of a search index, for the end of the batch. Only inside a job. */
+  changeSearch(change: SearchChange): void {
+    this.#filling!.searchChanges.push(change);
   }
 
   /** Appends bytes to the last commit of this job, if it has one. */
@@ -326,6 +335,7 @@ export class Writer<State extends object> {
     const before = this.state;
     const commits = batch.commits.length;
     this.#commitsBefore = commits;
+    const searchChanges = batch.searchChanges.length;
     batch.writes.begin();
     batch.jobs.push(job);
     try {
@@ -335,6 +345,7 @@ export class Writer<State extends object> {
     } catch (error) {
       batch.writes.rollback();
       batch.commits.length = commits;
+      batch.searchChanges.length = searchChanges;
       this.state = before;
       // Rejected with the batch: the error may depend on writes that are not visible yet.
       job.refusal = { error };
@@ -350,9 +361,14 @@ export class Writer<State extends object> {
   #flush(batch: Batch): void {
     this.#filling = undefined;
     this.#flushing = batch;
-    const head = this.options.beforeFlush(this.state, batch.isCut, (table, key, value) =>
-      batch.writes.set(table, key, value),
-    );
+    let head: BatchHead;
+    try {
+      head = this.options.beforeFlush(this.state, batch, (table, key, value) =>
+        batch.writes.set(table, key, value),
+      );
+    } catch (error) {
+      return this.#failed(batch, error);
+    }
     const after = this.state;
     this.#touched?.addAll(batch.writes);
     const { writes, commits, isCut } = batch;
@@ -425,13 +441,13 @@ export class Writer<State extends object> {
 
 /** Fields of a batch beside its rows and commits. */
 type BatchHead = Pick<StoreBatch, 'epoch' | 'start'>;
-type PutInto = (table: TableName, key: Buffer, value: Buffer) => void;
+type SetRow = (table: TableName, key: Buffer, value: Buffer | undefined) => void;
 
 export interface WriterOptions<State> {
   clock: Clock;
   load(): State;
   /** Adds the rows that every batch has. */
-  beforeFlush(state: State, isCut: boolean, put: PutInto): BatchHead;
+  beforeFlush(state: State, batch: Pick<Batch, 'isCut' | 'searchChanges'>, set: SetRow): BatchHead;
   /** Called with the state that is now visible to readers. */
   onVisible(state: State): void;
   /** Called with the state that is now on disk. */

@@ -92,6 +92,20 @@ export class GrowingBytes {
     this.at += source.length;
   }
 
+  /** Appends an integer from 0 to 2^53, seven bits in each byte, the lowest first. */
+  varint(value: number): void {
+    this.reserve(8);
+    let rest = value;
+    for (; rest > 0x7f; rest = Math.floor(rest / 0x80))
+      this.bytes[this.at++] = (rest % 0x80) | 0x80;
+    this.bytes[this.at++] = rest;
+  }
+
+  /** A copy of what was written. */
+  copy(): Buffer {
+    return Buffer.from(this.bytes.subarray(0, this.at));
+  }
+
   /** Appends an integer of at most 2^53 in decimal. Reserve 17 bytes first. */
   digits(value: number): void {
     const out = this.bytes;

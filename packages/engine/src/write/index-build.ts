@@ -1,6 +1,7 @@
 import { indexRow, sameDefinition, type IndexInfo, type Core } from '../core/core.js';
 import type { IndexDefinition } from '../format/entries.js';
 import { messageOf } from '@millrace/kit/errors';
+import { mustRebuild } from '../core/search-segments.js';
 import { CommitBuilder, moveEntries } from './mutations.js';
 import type { RecordImage } from '../format/record.js';
 import { prefixKey } from '../format/keys.js';
@@ -20,7 +21,12 @@ export async function reconcileIndexes(core: Core, declared: DeclaredIndexes): P
   for (const name of declared.keys()) await core.ensureCollection(name);
   const stale = core.catalog
     .indexes()
-    .filter((index) => !isDeclared(declared, index) || index.state === 'failed');
+    .filter(
+      (index) =>
+        !isDeclared(declared, index) ||
+        index.state === 'failed' ||
+        (index.definition.kind === 'search' && mustRebuild(index.id, core.store)),
+    );
   for (const index of stale) await drop(core, index);
   for (const [collection, definitions] of declared) {
     for (const definition of definitions) await declare(core, collection, definition);
@@ -68,7 +74,7 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
       if (signal.aborted || !collection.indexes.includes(index)) return;
       const from = after;
       const last = await core.writer.submit(() => {
-        if (!collection.indexes.includes(index)) return undefined;
+        if (!collection.indexes.includes(index) || index.state === 'failed') return undefined;
         const commit = new CommitBuilder(core);
         const records = core.view().scan(collection.id, { after: from }, () => true);
         const some = Array.from(take(records, recordsPerStep));
@@ -85,7 +91,7 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
       after = last;
     }
     const isReady = await core.writer.submit(() => {
-      const isThere = collection.indexes.includes(index);
+      const isThere = collection.indexes.includes(index) && index.state !== 'failed';
       if (isThere) core.catalog.setIndexState(index, 'ready');
       return isThere;
     });
@@ -101,7 +107,7 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
 function addEntries(core: Core, index: IndexInfo, record: RecordImage): void {
   const entries = index.compiled.entriesOf(record.stored(core.codec));
   core.catalog.noteEntry(index, entries.multi, entries.cut);
-  moveEntries(core, index, record.id, { values: [], unique: [] }, entries);
+  moveEntries(core, index, record.id, { values: [], unique: [] }, entries, true);
 }
 
 function* take<Item>(items: Iterable<Item>, count: number): Iterable<Item> {

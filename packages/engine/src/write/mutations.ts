@@ -215,8 +215,13 @@ export function moveEntries(
   id: string,
   old: IndexRows,
   fresh: IndexRows,
+  isBuild = false,
 ): void {
   const { writer } = core;
+  if (index.definition.kind === 'search') {
+    writer.changeSearch({ index: index.id, id, payload: fresh.payload, isBuild });
+    return;
+  }
   if (index.definition.kind === 'vector') noteVector(core, index, id);
   if (fresh.unique.length > 0 || old.unique.length > 0) moveUnique(core, index, id, old, fresh);
   for (const values of missingFrom(old.values, fresh.values)) {

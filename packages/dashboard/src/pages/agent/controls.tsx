@@ -81,7 +81,7 @@ export function CompactChoice({ session }: { session: Session }) {
       aria-label="Forced compaction"
       value={set.isPending ? set.variables : session.force_compact}
       options={{ inherit: 'Use the setting', on: 'On for this agent', off: 'Off for this agent' }}
-      disabled={set.isPending}
+      disabled={set.isDisabled}
       onChange={(state) => set.mutate(state as Session['force_compact'])}
     />
   );

@@ -20,7 +20,7 @@ export function SendForm({ session }: { session: Session }) {
   useShortcut('r', 'Reply to the agent', () => field.current?.focus());
   const disabledReason = disabledReasonOf(session);
   if (disabledReason) return <p className="muted send-disabled">{disabledReason}</p>;
-  const isReady = text.trim() !== '' && !send.isPending;
+  const isReady = text.trim() !== '' && !send.isDisabled;
   return (
     <form
       className="send"

@@ -21,7 +21,7 @@ export function Thinking({ settings }: { settings: DaemonSchema<'Settings'> }) {
   const current = set.isPending ? set.variables : settings.internal_thinking_mode;
   return (
     <Panel title="Thinking">
-      <fieldset className="thinking" disabled={set.isPending}>
+      <fieldset className="thinking" disabled={set.isDisabled}>
         <legend className="muted">
           Backends that the daemon uses for its own requests. It never uses a paid one.
         </legend>

@@ -60,7 +60,11 @@ const columns: readonly DataColumn<IndexAdvice>[] = [
 function Create({ advice: { collection, fields } }: { advice: IndexAdvice }) {
   const create = useCreateIndex(collection);
   return (
-    <Button className="small" disabled={create.isPending} onClick={() => create.mutate({ fields })}>
+    <Button
+      className="small"
+      disabled={create.isDisabled}
+      onClick={() => create.mutate({ fields })}
+    >
       Create
     </Button>
   );

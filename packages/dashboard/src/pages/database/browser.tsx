@@ -53,8 +53,8 @@ export function Browser({ collection }: { collection: string }) {
       above={<Link href="/database">Database</Link>}
       actions={
         <>
-          {exports.map(({ isPending, mutate, text }) => (
-            <Button key={text} action={{ isPending, mutate }}>
+          {exports.map(({ isDisabled, mutate, text }) => (
+            <Button key={text} action={{ isDisabled, mutate }}>
               {text}
             </Button>
           ))}

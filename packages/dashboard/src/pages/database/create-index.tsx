@@ -66,7 +66,7 @@ export function CreateIndex({ collection, indexes }: CreateIndexProps) {
           checked={sparse}
           onChange={setSparse}
         />
-        <button type="submit" disabled={fields.length === 0 || isKnown || create.isPending}>
+        <button type="submit" disabled={fields.length === 0 || isKnown || create.isDisabled}>
           Create index
         </button>
       </div>

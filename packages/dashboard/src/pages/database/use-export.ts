@@ -7,7 +7,7 @@ import { csvLines, download, exportLines } from './transfer.js';
 /** Downloads the records of the query as JSON lines or CSV. */
 export function useExport(collection: string, body: FindBody, format: 'jsonl' | 'csv') {
   const [read, setRead] = useState(0);
-  const { isPending, mutate } = useAction({
+  const { isPending, isDisabled, mutate } = useAction({
     run: () => {
       setRead(0);
       return exportLines(collection, body, setRead);
@@ -20,7 +20,7 @@ export function useExport(collection: string, body: FindBody, format: 'jsonl' | 
       download(`${collection}.${format}`, format === 'csv' ? csvLines(lines) : lines),
   });
   return {
-    isPending,
+    isDisabled,
     mutate,
     text: isPending ? `Read ${count(read)}` : format === 'csv' ? 'Download CSV' : 'Export',
   };

@@ -55,7 +55,7 @@ export function RaceView({ plan, task }: { plan: Plan; task: Task }) {
             {isOpen && entry.status === 'done' && entry.session_id && (
               <Button
                 className="primary small"
-                disabled={pick.isPending}
+                disabled={pick.isDisabled}
                 onClick={() => pick.mutate(entry.session_id!)}
               >
                 Pick {at + 1}

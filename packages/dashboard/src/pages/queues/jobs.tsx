@@ -39,7 +39,7 @@ export function Jobs({ queue }: { queue: string }) {
       isBare: true,
       cell: ({ id, status }) =>
         status === 'running' && (
-          <Button className="small" disabled={cancel.isPending} onClick={() => cancel.mutate(id)}>
+          <Button className="small" disabled={cancel.isDisabled} onClick={() => cancel.mutate(id)}>
             Cancel job
           </Button>
         ),

@@ -81,7 +81,7 @@ function Actions({ queue, schedule }: { queue: string; schedule: Schedule }) {
     done: (_, action) => `${pastTense[action]} ${name}.`,
     refresh: ['schedules', 'tasks', 'queues'],
   });
-  const disabled = act.isPending;
+  const disabled = act.isDisabled;
   return (
     <div className="row schedule-actions">
       <Button className="small" disabled={disabled} onClick={() => act.mutate('runSchedule')}>

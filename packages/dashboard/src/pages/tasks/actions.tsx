@@ -40,7 +40,7 @@ function Priority({ task: { id, priority } }: { task: Task }) {
       <Select
         value={priority}
         options={priorities}
-        disabled={change.isPending}
+        disabled={change.isDisabled}
         onChange={(next) => change.mutate(Number(next))}
       />
     </label>

@@ -125,7 +125,7 @@ export function SignalForm({ id, names }: { id: string; names: readonly string[]
       </div>
       <FormError>{fault}</FormError>
       <div>
-        <button type="submit" className="primary" disabled={send.isPending}>
+        <button type="submit" className="primary" disabled={send.isDisabled}>
           Send signal
         </button>
       </div>

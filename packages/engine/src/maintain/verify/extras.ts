@@ -45,9 +45,11 @@ export class ExtraCheck {
 
   async #entries(walker: TableWalker, table: 'index' | 'unique'): Promise<void> {
     const counts = new Map<number, number>();
-    await walker.walk(table, ({ key }) => {
-      const id = key.readUInt32BE(0);
-      counts.set(id, (counts.get(id) ?? 0) + 1);
+    await walker.walk(table, (row) => {
+      const id = row.key.readUInt32BE(0);
+      const search = table === 'index' ? this.known.searches.get(id) : undefined;
+      if (search) search.visit(row);
+      else counts.set(id, (counts.get(id) ?? 0) + 1);
     });
     const suspects = new Set<number>();
     const isReady = (index: IndexInfo) =>
@@ -57,6 +59,7 @@ export class ExtraCheck {
       if (!index) this.problems.add(table, `index ${id}`, `has ${count} rows, but is not known`);
       else if (isReady(index) && count !== (this.expected[table].get(id) ?? 0)) suspects.add(id);
     }
+    if (table === 'index') for (const search of this.known.searches.values()) search.end();
     if (suspects.size === 0) return;
     await walker.walk(table, (row) => {
       if (suspects.has(row.key.readUInt32BE(0))) this.#checkEntry(table, row);

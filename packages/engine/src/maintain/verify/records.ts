@@ -29,6 +29,7 @@ import {
 } from '../../storage/file/tables.js';
 import type { SnapshotView } from '../../storage/views.js';
 import { formatVersion } from '../upgrade/format.js';
+import { SearchCheck } from './search.js';
 
 /** Number of rows of each kind that the records require; there must be no others. */
 export interface Expected {
@@ -119,8 +120,13 @@ export class RecordCheck {
       return;
     }
     const { values, unique, multi, cut, payload } = entries;
+    const search = this.known.searches.get(index.id);
     if ((multi && !index.multi) || (cut && !index.cut)) {
       this.problems.add('index', `${index.name} ${where}`, 'the index does not know what it holds');
+    }
+    if (search) {
+      this.indexEntries += search.record(record, payload, where);
+      return;
     }
     this.indexEntries += values.length;
     addTo(this.expected.index, index.id, values.length);
@@ -178,6 +184,8 @@ export interface KnownCatalog {
   indexes: ReadonlyMap<number, IndexInfo>;
   /** The indexes that were ready at the snapshot, by the name of their collection. */
   ready: ReadonlyMap<string, readonly IndexInfo[]>;
+  /** Checks of the search indexes that were ready, by number. */
+  searches: ReadonlyMap<number, SearchCheck>;
 }
 
 /** Reads the rows of `meta` and checks that their numbers are consistent. */
@@ -203,7 +211,15 @@ export function checkCatalog(core: Core, view: SnapshotView, problems: Problems)
       problems.add('meta', name, `has the number ${id}, which is still to be given`);
     }
   }
-  return { state, collections, indexes, ready: readyIndexes(core, view) };
+  const ready = readyIndexes(core, view);
+  const report = (where: string, problem: string) => problems.add('index', where, problem);
+  const searches = new Map(
+    [...ready.values()]
+      .flat()
+      .filter(({ definition }) => definition.kind === 'search')
+      .map((index) => [index.id, new SearchCheck(view, index, report)]),
+  );
+  return { state, collections, indexes, ready, searches };
 }
 
 /** From the rows of the snapshot: an index may have become ready since. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withDashes } from './git-command.js';
+import { withDashes } from './git.js';
 
 test.each([
   [

@@ -1,0 +1,372 @@
+import { GrowingBytes } from '../value/bytes.js';
+import { idLength, prefixLength } from './keys.js';
+
+/*
+ * The rows of a search index. `index u32` comes before each key:
+ *
+ *   00                                       -> directory
+ *   01 | id 16                               -> number u32 | words u32
+ *   02 | number u32                          -> id 16
+ *   03 | number u32 / 2048                   -> bits of numbers that are gone but have postings
+ *   05 | segment u32 | term | 00 | first u32 -> page
+ *
+ * Each record gets a number when it is written. The records of a batch become a segment: pages of
+ * terms in the order of their bytes. A term has items, each with some of its postings:
+ *
+ *   shared length | rest length | rest of the term | count | first number | last - first | length
+ *   then per posting, rising by number: number - previous (not of the first) | words | counts
+ *
+ * The key of a page is that of its last item, so that a lookup is one range from its term on. A
+ * segment never changes: segments are merged, and have no number in common. See 0060.
+ */
+const rowTags = { directory: 0, record: 1, number: 2, gone: 3, page: 5 } as const;
+
+/** What terms begin with: stems, and words that are not their stem. */
+export const termTags = { stem: '@', word: 'A' } as const;
+
+/** A page and its header fill one page of the file. */
+export const maxPageBytes = 4_080;
+/** Postings in one item, so that two fit into a page. */
+const maxItemBytes = 1_700;
+/** Numbers in one row of bits. */
+export const goneNumbers = 2_048;
+
+export const directoryKey = Buffer.of(rowTags.directory);
+export const goneRange = { start: Buffer.of(rowTags.gone), end: Buffer.of(rowTags.gone + 1) };
+
+export function recordRowKey(id: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.of(rowTags.record), id]);
+}
+
+export function numberKey(number: number): Buffer {
+  return tagged(rowTags.number, number);
+}
+
+export function goneKey(number: number): Buffer {
+  return tagged(rowTags.gone, Math.floor(number / goneNumbers));
+}
+
+/** The lowest key of a page that may have the term. */
+export function pageKey(segment: number, term: Uint8Array, first = 0): Buffer {
+  const key = Buffer.alloc(5 + term.length + 5);
+  key[0] = rowTags.page;
+  key.writeUInt32BE(segment, 1);
+  key.set(term, 5);
+  key.writeUInt32BE(first, 5 + term.length + 1);
+  return key;
+}
+
+export function segmentRange(segment: number) {
+  return { start: tagged(rowTags.page, segment), end: tagged(rowTags.page, segment + 1) };
+}
+
+/** What a row is, by its key without prefix. */
+export function rowKind(key: Buffer): { kind: keyof typeof rowTags; segment: number } | undefined {
+  const tag = key[prefixLength];
+  const length = key.length - prefixLength - 1;
+  const has = (kind: keyof typeof rowTags, is: boolean, segment = 0) =>
+    tag === rowTags[kind] && is ? { kind, segment } : undefined;
+  return (
+    has('directory', length === 0) ??
+    has('record', length === idLength) ??
+    has('number', length === 4) ??
+    has('gone', length === 4) ??
+    has('page', length > 9, length > 9 ? key.readUInt32BE(prefixLength + 1) : 0)
+  );
+}
+
+function tagged(tag: number, number: number): Buffer {
+  const key = Buffer.allocUnsafe(5);
+  key[0] = tag;
+  key.writeUInt32BE(number, 1);
+  return key;
+}
+
+/** The words of a record in a search index, after a job. */
+export interface SearchChange {
+  index: number;
+  id: string;
+  /** As `searchEntries` makes it; undefined: the record is not in the index. */
+  payload: Buffer | undefined;
+  /** By a build of the index: a record that was written meanwhile is in it. */
+  isBuild: boolean;
+}
+
+/** Some records of an index, with the pages of their terms. */
+export interface Segment {
+  id: number;
+  /** Its lowest and its highest number. */
+  first: number;
+  last: number;
+  /** Records, and how many of them are gone. */
+  records: number;
+  gone: number;
+  bytes: number;
+}
+
+/** What a search index consists of. */
+export interface Directory {
+  nextNumber: number;
+  nextSegment: number;
+  /** Records, and their words. */
+  records: number;
+  words: number;
+  /** By rising numbers. */
+  segments: Segment[];
+  /** Segments whose pages are not read: not complete yet, or to be removed. */
+  unused: number[];
+}
+
+export function encodeDirectory(directory: Directory): Buffer {
+  const to = new GrowingBytes(256);
+  const { nextNumber, nextSegment, records, words, segments, unused } = directory;
+  for (const each of [nextNumber, nextSegment, records, words, segments.length]) to.varint(each);
+  for (const { id, first, last, records: size, gone, bytes } of segments) {
+    for (const each of [id, first, last, size, gone, bytes]) to.varint(each);
+  }
+  for (const each of unused) to.varint(each);
+  return to.copy();
+}
+
+export function decodeDirectory(bytes: Buffer | undefined): Directory {
+  const from = new Varints(bytes ?? Buffer.alloc(5), 0);
+  const [nextNumber, nextSegment, records, words] = from.several(4);
+  const segments = Array.from({ length: from.next() }, (): Segment => {
+    const [id, first, last, size, gone, length] = from.several(6);
+    return { id: id!, first: first!, last: last!, records: size!, gone: gone!, bytes: length! };
+  });
+  const unused: number[] = [];
+  while (bytes && from.at < bytes.length) unused.push(from.next());
+  return {
+    nextNumber: nextNumber!,
+    nextSegment: nextSegment!,
+    records: records!,
+    words: words!,
+    segments,
+    unused,
+  };
+}
+
+/** Reads integers of `GrowingBytes.varint`. */
+export class Varints {
+  constructor(
+    public bytes: Uint8Array,
+    public at: number,
+  ) {}
+
+  next(): number {
+    const { bytes } = this;
+    let byte = bytes[this.at++]!;
+    if (byte < 0x80) return byte;
+    let value = byte & 0x7f;
+    let unit = 0x80;
+    do {
+      byte = bytes[this.at++]!;
+      value += (byte & 0x7f) * unit;
+      unit *= 0x80;
+    } while (byte >= 0x80);
+    return value;
+  }
+
+  several(count: number): number[] {
+    return Array.from({ length: count }, () => this.next());
+  }
+}
+
+/** Fields in which a term is, each with how often. */
+export type FieldCounts = number[];
+
+/** Writes the length of a posting and the posting, without its number. */
+export function writePosting(
+  to: GrowingBytes,
+  words: number,
+  counts: FieldCounts,
+  fields: number,
+): void {
+  const start = to.at;
+  to.varint(0);
+  to.varint(words);
+  for (let i = 0; i < counts.length; i += 2) {
+    const isLast = i + 2 === counts.length;
+    to.varint(((counts[i + 1]! - 1) * fields + counts[i]!) * 2 + (isLast ? 0 : 1));
+  }
+  const length = to.at - start - 1;
+  // Sixteen fields of nine bytes fit into one byte.
+  to.bytes[start] = length;
+}
+
+/**
+ * Calls `visit` with the terms of a record, as bytes in latin1, and where their postings start, one
+ * byte after their length. Returns its number of words.
+ */
+export function eachTerm(payload: Buffer, visit: (term: string, start: number) => void): number {
+  const from = new Varints(payload, 0);
+  const words = from.next();
+  while (from.at < payload.length) {
+    const length = from.next();
+    const term = payload.toString('latin1', from.at, from.at + length);
+    from.at += length;
+    const posting = from.next();
+    visit(term, from.at);
+    from.at += posting;
+  }
+  return words;
+}
+
+/** Reads the items of a page in place. */
+export class PageReader {
+  /** The term in its first bytes. */
+  readonly term = Buffer.alloc(512);
+  termLength = 0;
+  count = 0;
+  first = 0;
+  last = 0;
+  /** Where the postings start and end. */
+  start = 0;
+  end = 0;
+  bytes: Buffer = this.term;
+  readonly #from = new Varints(this.term, 0);
+  #pageEnd = 0;
+
+  open(page: Buffer, end: number): this {
+    this.bytes = this.#from.bytes = page as Buffer<ArrayBuffer>;
+    this.end = 0;
+    this.#pageEnd = end;
+    return this;
+  }
+
+  /** Moves to the next item; false at the end. */
+  next(): boolean {
+    if (this.end >= this.#pageEnd) return false;
+    const from = this.#from;
+    const { bytes, term } = this;
+    from.at = this.end;
+    const shared = from.next();
+    const rest = from.next();
+    for (let i = 0; i < rest; i++) term[shared + i] = bytes[from.at + i]!;
+    from.at += rest;
+    this.termLength = shared + rest;
+    this.count = from.next();
+    this.first = from.next();
+    this.last = this.first + from.next();
+    this.start = from.next();
+    this.end = this.start + from.at;
+    this.start = from.at;
+    return true;
+  }
+
+  /** Below zero when the term sorts before these bytes, zero when it begins with them. */
+  comparePrefix(prefix: Uint8Array): number {
+    const { term, termLength } = this;
+    for (let i = 0; i < prefix.length; i++) {
+      if (i >= termLength) return -1;
+      const difference = term[i]! - prefix[i]!;
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  }
+
+  get name(): string {
+    return this.term.toString('latin1', 0, this.termLength);
+  }
+}
+
+/** Receives a posting: its number, the words of its record, and its bytes after the number. */
+export type PostingVisit = (number: number, start: number, end: number) => void;
+
+/** The postings of the item that a reader is at. */
+export function eachPosting({ bytes, start, end, first }: PageReader, visit: PostingVisit): void {
+  const from = new Varints(bytes, start);
+  for (let number = first; ;) {
+    const begin = from.at;
+    from.next();
+    while (from.next() % 2 === 1);
+    visit(number, begin, from.at);
+    if (from.at >= end) return;
+    number += from.next();
+  }
+}
+
+/** Writes the pages of a segment: terms in order, and their postings by number. */
+export class PageWriter {
+  readonly #page = new GrowingBytes(maxPageBytes);
+  readonly #postings = new GrowingBytes(maxItemBytes + 512);
+  #term = '';
+  #count = 0;
+  #first = 0;
+  #last = 0;
+  /** The last item of the page. */
+  #lastTerm = '';
+  #lastFirst = 0;
+  bytes = 0;
+
+  constructor(
+    private readonly segment: number,
+    private readonly put: (key: Buffer, page: Buffer) => void,
+  ) {}
+
+  /** Adds one or more postings: `bytes` begins after the number of the first. */
+  add(
+    term: string,
+    count: number,
+    first: number,
+    last: number,
+    bytes: Buffer,
+    start: number,
+    end: number,
+  ): void {
+    const postings = this.#postings;
+    if (this.#count > 0) {
+      if (term !== this.#term || postings.at + end - start > maxItemBytes) this.#endItem();
+      else postings.varint(first - this.#last);
+    }
+    if (this.#count === 0) {
+      this.#term = term;
+      this.#first = first;
+    }
+    postings.reserve(end - start);
+    // A call to copy costs more than the few bytes of most postings.
+    if (end - start > 64) bytes.copy(postings.bytes, postings.at, start, end);
+    else for (let i = start; i < end; i++) postings.bytes[postings.at + i - start] = bytes[i]!;
+    postings.at += end - start;
+    this.#count += count;
+    this.#last = last;
+  }
+
+  finish(): void {
+    if (this.#count > 0) this.#endItem();
+    if (this.#page.at > 0) this.#endPage();
+  }
+
+  #endItem(): void {
+    const term = this.#term;
+    const postings = this.#postings;
+    // The numbers before the postings take at most 40 bytes.
+    if (this.#page.at > 0 && this.#page.at + term.length + 40 + postings.at > maxPageBytes) {
+      this.#endPage();
+    }
+    const page = this.#page;
+    let shared = 0;
+    if (page.at > 0) {
+      while (shared < term.length && term[shared] === this.#lastTerm[shared]) shared++;
+    }
+    page.varint(shared);
+    page.varint(term.length - shared);
+    page.put(Buffer.from(term.slice(shared), 'latin1'));
+    page.varint(this.#count);
+    page.varint(this.#first);
+    page.varint(this.#last - this.#first);
+    page.varint(postings.at);
+    page.put(postings.bytes.subarray(0, postings.at));
+    this.#lastTerm = term;
+    this.#lastFirst = this.#first;
+    this.#count = postings.at = 0;
+  }
+
+  #endPage(): void {
+    const key = pageKey(this.segment, Buffer.from(this.#lastTerm, 'latin1'), this.#lastFirst);
+    this.put(key, this.#page.copy());
+    this.bytes += this.#page.at;
+    this.#page.at = 0;
+  }
+}
