@@ -161,8 +161,8 @@ export class Coordinator {
   addClaim(queue: string, claim: WaitingClaim): void {
     if (this.#isStopping) return claim.end([]);
     const state = this.queue(queue);
-    state.waiting.add(claim);
-    state.mayHaveWork = true;
+    // Most workers claim again with each task that they get, although nothing more is due.
+    if (state.waiting.add(claim)) state.mayHaveWork = true;
     this.#considerClaim(state);
     this.#dispatch();
     if (!state.isClaiming && !this.#ready.has(state)) state.waiting.endUnservable();

@@ -42,6 +42,26 @@ test('wake: tries only claims that name the handler or have no filter', () => {
   expect(tried().toSorted()).toEqual(['a', 'any', 'b']);
 });
 
+test('drained: a claim that comes later waits for work, unless it does not wait', () => {
+  const { waiting, add, tried } = setUp();
+  const first = add('first', ['a']);
+  expect(tried()).toEqual(['first']);
+  first.end([]);
+  const later = add('later', ['a']);
+  expect(waiting.canBeServed).toBe(false);
+  add('other', ['b']);
+  expect(tried()).toEqual(['other']);
+  later.end([]);
+  add('impatient', ['a'], { waitMs: 0 });
+  expect(tried()).toEqual(['impatient']);
+  waiting.wake(new Set());
+  expect(waiting.canBeServed).toBe(false);
+  waiting.wake(new Set(['a']));
+  expect(tried()).toEqual(['impatient']);
+  add('fresh');
+  expect(tried()).toEqual(['fresh']);
+});
+
 test('drained: one claim of the store answers for every filter with the same handler', () => {
   const { waiting, add, tried } = setUp();
   for (let i = 0; i < 12_000; i++) add(`w${i}`, ['shared', `own${i}`]);

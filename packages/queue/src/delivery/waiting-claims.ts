@@ -81,6 +81,8 @@ export class WaitingClaim {
   }
 }
 
+const maxDrained = 1_000;
+
 /** Waiting claims that find the same tasks, in the order of their arrival. */
 interface ClaimGroup {
   readonly kind: string;
@@ -94,6 +96,8 @@ interface ClaimGroup {
  */
 export class WaitingClaims {
   readonly #byLabels = new Map<string, ClaimSet>();
+  /** Kinds of claims for which the store had too few tasks, and no work came since. */
+  readonly #drained = new Set<string>();
 
   get hasClaims(): boolean {
     return this.#byLabels.size > 0;
@@ -105,10 +109,13 @@ export class WaitingClaims {
     return count;
   }
 
-  add(claim: WaitingClaim): void {
+  /** False: it waits for work to come. One that does not wait is always tried. */
+  add(claim: WaitingClaim): boolean {
     let set = this.#byLabels.get(claim.labels);
     if (!set) this.#byLabels.set(claim.labels, (set = new ClaimSet()));
-    set.add(claim);
+    const isLive = claim.isWaitOver || !this.#drained.has(claim.kind);
+    set.add(claim, isLive);
+    return isLive;
   }
 
   remove(claim: WaitingClaim): void {
@@ -119,11 +126,13 @@ export class WaitingClaims {
 
   /** There may be work again for these handlers; undefined: for all. */
   wake(handlers?: ReadonlySet<string>): void {
+    if (handlers?.size !== 0) this.#drained.clear();
     for (const set of this.#byLabels.values()) set.wake(handlers);
   }
 
   /** The store had too few tasks for claims of this filter. */
   drained(claim: WaitingClaim): void {
+    if (this.#drained.size < maxDrained) this.#drained.add(claim.kind);
     this.#byLabels.get(claim.labels)?.drained(claim);
   }
 
@@ -186,7 +195,7 @@ class ClaimSet {
     return this.#groups.size > 0;
   }
 
-  add(claim: WaitingClaim): void {
+  add(claim: WaitingClaim, isLive: boolean): void {
     const { principal, handlers } = claim.request;
     this.#byPrincipal.set(principal, this.countOf(principal) + 1);
     const known = this.#groups.get(claim.kind);
@@ -195,14 +204,14 @@ class ClaimSet {
     this.#groups.set(claim.kind, group);
     if (!handlers) {
       this.#unfiltered.add(group);
-      this.#isLive = true;
+      if (isLive) this.#isLive = true;
       return;
     }
     for (const handler of handlers) {
       const groups = this.#byHandler.get(handler);
       if (groups) groups.add(group);
       else this.#byHandler.set(handler, new Set([group]));
-      this.#live.add(handler);
+      if (isLive) this.#live.add(handler);
     }
   }
 
