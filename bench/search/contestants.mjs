@@ -65,6 +65,7 @@ const texts = {
     const { db, docs, bulk } = await millrace(home, [{ search: ['title', 'body'] }]);
     return {
       add: bulk,
+      settle: () => db.core.searchMerges.idle(),
       update: (data) => docs.update({ key: `k${data.n}` }, data),
       // The others make no highlights.
       query: async (text) =>
@@ -175,6 +176,9 @@ async function measure({ kind, name, count, samples, dims, truths }) {
       await contestant.add(list);
       buildMs += performance.now() - start;
     }
+    const settling = performance.now();
+    await contestant.settle?.();
+    buildMs += performance.now() - settling;
     const result = { 'build s': buildMs / 1_000 };
     const updates = await timesOf(samples, (i) =>
       contestant.update({ ...make(count + i), n: i * 7 }),

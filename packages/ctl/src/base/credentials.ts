@@ -21,6 +21,14 @@ export interface Credentials<Entry> extends CredentialsFile {
   readonly columns: List<Entry>['columns'];
   /** An entry as --json shows it, without its secret. */
   readonly json: (entry: Entry) => object;
+  /** The flag and the setting of the server that name the file. */
+  readonly place: {
+    readonly flag: string;
+    readonly setting: string;
+    readonly config: () => Promise<ConfigDefinition>;
+    /** Where the file is when neither names it. */
+    readonly fallback?: (env: Environment) => { settings: string; file?: string };
+  };
   /** Called before the file is changed. */
   readonly prepare?: (document: Document) => void;
 }
@@ -65,17 +73,17 @@ export async function addEntry<Entry>(
   });
 }
 
-export async function listEntries<Entry>(
-  kind: Credentials<Entry>,
-  file: string,
-  { terminal }: Shows,
-): Promise<void> {
-  const entries = await readEntries(kind, file);
-  const { columns, list } = kind;
-  const empty = `${file} has no ${list}.`;
-  terminal.show({ [list]: entries.map(kind.json) }, (out) =>
-    listText({ columns, empty }, entries, systemClock.now(), out),
-  );
+/** Makes the handler that lists the entries. */
+export function lister<Entry>(kind: Credentials<Entry>) {
+  return async (flags: FileFlags, { terminal }: Shows): Promise<void> => {
+    const file = await fileOf(kind, flags, terminal.env);
+    const entries = await readEntries(kind, file);
+    const { columns, list } = kind;
+    const empty = `${file} has no ${list}.`;
+    terminal.show({ [list]: entries.map(kind.json) }, (out) =>
+      listText({ columns, empty }, entries, systemClock.now(), out),
+    );
+  };
 }
 
 /** Removes an entry. `missing` may explain what a wrong name is. */
@@ -94,33 +102,33 @@ export async function removeEntry<Entry>(
   });
 }
 
-/** The file that a flag names, or a setting of the server; undefined for neither. */
-export async function fileOf(
-  given: string | undefined,
-  setting: string,
-  settings: {
-    readonly config: () => Promise<ConfigDefinition>;
-    readonly file: string | undefined;
-    readonly defaultFile?: string;
-  },
-  { terminal }: Shows,
-): Promise<string | undefined> {
+type Environment = Shows['terminal']['env'];
+type FileFlags = { readonly config?: string };
+
+/** The file that the flag names, the setting of the server, or where it is by default. */
+export async function fileOf<Entry>(
+  { place, list }: Credentials<Entry>,
+  flags: FileFlags,
+  env: Environment,
+): Promise<string> {
+  const { flag, setting, config, fallback } = place;
+  const given = (flags as Readonly<Record<string, string | undefined>>)[flag];
   if (given !== undefined) return resolve(given);
-  const [config, { loadConfig }] = await Promise.all([
-    settings.config(),
+  const [definition, { loadConfig }] = await Promise.all([
+    config(),
     import('@millrace/kit/config'),
   ]);
-  const { values } = loadConfig(config, {
-    environment: terminal.env,
-    flags: settings.file === undefined ? {} : { config: settings.file },
-    ...(settings.defaultFile !== undefined && { defaultFile: settings.defaultFile }),
+  const other = fallback?.(env);
+  const { values } = loadConfig(definition, {
+    environment: env,
+    flags: flags.config === undefined ? {} : { config: flags.config },
+    ...(other && { defaultFile: other.settings }),
   });
-  return (values as Readonly<Record<string, string | undefined>>)[setting];
-}
-
-/** The file must be named: `--keys-file FILE, or --config with its keys_file`. */
-export function unnamedFile(kind: string, flag: string, setting: string): UsageError {
-  return new UsageError(`Name the ${kind} file: ${flag} FILE, or --config with its ${setting}.`);
+  const named = (values as Readonly<Record<string, string | undefined>>)[setting];
+  const file = named ?? (flags.config === undefined ? other?.file : undefined);
+  if (file !== undefined) return file;
+  const option = `--${setting.replace('_', '-')}`;
+  throw new UsageError(`Name the ${list} file: ${option} FILE, or --config with its ${setting}.`);
 }
 
 export function checkedId(id: string): string {

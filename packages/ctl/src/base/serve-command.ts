@@ -3,8 +3,8 @@ import type { ConfigDefinition, FlagDescription } from '@millrace/kit/config';
 import { Option } from 'commander';
 import type { CtlCommand } from './command.js';
 import { collect, describe } from './declared.js';
-import { stopSignal } from './stop-signal.js';
 import type { Tools } from './tools.js';
+import type { SignalSource } from '@millrace/kit/http';
 
 export type ServeFlags = Record<string, string | boolean | string[]>;
 
@@ -101,4 +101,24 @@ async function run(
     });
     exitWith(code);
   });
+}
+
+/**
+ * Adapts the end of a command to the signal source of a server. A late listener is notified too,
+ * because a server may be stopped while it is still starting.
+ */
+export function stopSignal(stopped: Promise<void>): SignalSource {
+  const listeners = new Set<() => void>();
+  return {
+    on(signal, listener) {
+      if (signal !== 'SIGTERM') return;
+      listeners.add(listener);
+      void stopped.then(() => {
+        if (listeners.delete(listener)) listener();
+      });
+    },
+    removeListener: (_signal, listener) => void listeners.delete(listener),
+    // The command handles a second signal itself.
+    exit: () => undefined,
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stopSignal } from './stop-signal.js';
+import { stopSignal } from './serve-command.js';
 
 test('a server that listens is notified of the end once', async () => {
   let end = () => {};

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
-import { gitRules } from '../git/rules.js';
+import { gitRules } from '../git/git.js';
 import { Digester } from './digest.js';
-import { openLogFile } from './log-file.js';
-import { linesOf } from './log-lines.js';
+import { openLogFile } from './shortened.js';
+import { linesOf } from './shortened.js';
 import { checkRules, type Rules } from './rules.js';
 
 const directories: string[] = [];

@@ -1,20 +1,20 @@
 import type { StdioOptions } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { rmSync, closeSync, mkdirSync, openSync, readdirSync, createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
-import { humanDuration } from '@millrace/kit/units';
+import { humanDuration, formatTimestamp } from '@millrace/kit/units';
 import { programName } from '../base/command-name.js';
 import type { Tools } from '../base/tools.js';
 import { Digester } from './digest.js';
-import { failureLine } from './failure-line.js';
-import { openLogFile, type LogFile } from './log-file.js';
-import { linesOf } from './log-lines.js';
 import { NotStarted, runProgram, type Ending } from './program.js';
 import { watchProgress } from './progress.js';
 import { repositoryOf } from './repository.js';
 import { checkRules, type Rules } from './rules.js';
+import { join } from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
+import { cut, printable } from '../render/text.js';
 
 export interface ShortenedRun {
   readonly feature: 'check' | 'git';
@@ -221,4 +221,92 @@ function warn({ terminal: { err, json } }: Tools, message: string, code: string)
     ? JSON.stringify({ error: { code, message } })
     : `${err.paint('warn', `${programName()}:`)} ${message}`;
   err.write(`${text}\n`);
+}
+
+/** Number of logs to keep; older ones are removed. */
+const maxLogs = 100;
+
+interface LogFile {
+  readonly path: string;
+  readonly fd: number;
+  close(): void;
+}
+
+/**
+ * Creates the log of a command's whole output: `<data_dir>/logs/check/<time>-<pid>-npm-test.log`.
+ */
+export function openLogFile(
+  dataDir: string,
+  { feature, command, now }: { feature: string; command: readonly string[]; now: number },
+): LogFile {
+  const folder = join(dataDir, 'logs', feature);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  removeOld(folder);
+  const time = formatTimestamp(now).replaceAll(':', '-');
+  const path = join(folder, `${time}-${process.pid}-${nameOf(command)}.log`);
+  // Both streams append to it, so that their lines stay in order.
+  const fd = openSync(path, 'ax', 0o600);
+  return { path, fd, close: () => closeSync(fd) };
+}
+
+/** The program and its subcommand, without options and scripts: `npm-test`. */
+function nameOf(command: readonly string[]): string {
+  const words = command.slice(0, 3).filter((word) => /^[A-Za-z0-9_./@:]/.test(word));
+  const plain = words.filter((word) => /^[\w./@:+-]{1,80}$/.test(word));
+  const name = plain
+    .map((word) =>
+      word
+        .split('/')
+        .at(-1)!
+        .replaceAll(/[^\w.+-]/g, '-'),
+    )
+    .join('-');
+  return name.slice(0, 40) || 'command';
+}
+
+function removeOld(folder: string): void {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.log'));
+  // Names start with the time. Another process may remove the same file.
+  const old = names
+    .toSorted()
+    .toReversed()
+    .slice(maxLogs - 1);
+  for (const name of old) rmSync(join(folder, name), { force: true });
+}
+
+/** A longer line is split, to bound memory. */
+const maxLine = 65_536;
+
+/** Reads every line of a file of any size. */
+export async function* linesOf(file: string): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    const lines = (rest + decoder.write(chunk)).split('\n');
+    rest = lines.pop()!;
+    yield* lines;
+    while (rest.length > maxLine) {
+      yield rest.slice(0, maxLine);
+      rest = rest.slice(maxLine);
+    }
+  }
+  rest += decoder.end();
+  if (rest !== '') yield rest;
+}
+
+const maxCommand = 120;
+
+/** One line about a failed command whose output does not explain the failure. */
+function failureLine(
+  command: readonly string[],
+  { exitCode, signal }: Ending,
+  { elapsedMs, isSilent }: { elapsedMs: number; isSilent: boolean },
+): string {
+  const what = cut(printable(command.join(' ')), maxCommand);
+  const how =
+    signal === null
+      ? `failed with exit code ${exitCode}`
+      : `was killed by ${signal} (exit code ${exitCode})`;
+  const silence = isSilent ? ' and printed nothing' : '';
+  return `\`${what}\` ${how} after ${humanDuration(elapsedMs)}${silence}`;
 }

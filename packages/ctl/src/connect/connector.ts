@@ -5,7 +5,6 @@ import type { Random } from '@millrace/kit/random';
 import type { JsonObject, WatchMessage } from '@millrace/db';
 import { CallRefusal, type RemoteDatabase } from '@millrace/db/client';
 import type { QueueApi } from '../queue/api.js';
-import { MessageBuffer } from './message-buffer.js';
 import { needsBefore, tasksOf, type Task } from './change-task.js';
 import type { ConnectorConfig } from './connectors-file.js';
 import type { ConnectorMetrics } from './metrics.js';
@@ -182,4 +181,51 @@ function batchesOf(tasks: readonly Task[]): Task[][] {
     bytes += size;
   }
   return batches;
+}
+
+const maxChanges = 1_000;
+
+/** Reads ahead of the consumer, so that commits that wait are processed together. */
+class MessageBuffer {
+  #messages: WatchMessage[] = [];
+  #changeCount = 0;
+  #end: { readonly error?: unknown } | undefined;
+  #wakeReader: (() => void) | undefined;
+  #wakeTaker: (() => void) | undefined;
+
+  constructor(messages: AsyncIterable<WatchMessage>) {
+    this.#read(messages).then(
+      () => this.#finish({}),
+      (error: unknown) => this.#finish({ error }),
+    );
+  }
+
+  /** All messages that wait, at least one; undefined at the end. */
+  async take(): Promise<WatchMessage[] | undefined> {
+    while (this.#messages.length === 0) {
+      if (this.#end && 'error' in this.#end) throw this.#end.error;
+      if (this.#end) return undefined;
+      await new Promise<void>((resolve) => (this.#wakeTaker = resolve));
+    }
+    const taken = this.#messages;
+    this.#messages = [];
+    this.#changeCount = 0;
+    this.#wakeReader?.();
+    return taken;
+  }
+
+  async #read(messages: AsyncIterable<WatchMessage>): Promise<void> {
+    for await (const message of messages) {
+      this.#messages.push(message);
+      this.#changeCount += message.changes.length;
+      this.#wakeTaker?.();
+      if (this.#changeCount < maxChanges) continue;
+      await new Promise<void>((resolve) => (this.#wakeReader = resolve));
+    }
+  }
+
+  #finish(end: { readonly error?: unknown }): void {
+    this.#end = end;
+    this.#wakeTaker?.();
+  }
 }

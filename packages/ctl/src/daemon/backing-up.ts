@@ -1,15 +1,9 @@
+import { restoreService, targetOf } from '../db/restoring.js';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
 import type { Tools } from '../base/tools.js';
-import {
-  readBase,
-  restoreService,
-  saveBackup,
-  showBackup,
-  type Base,
-} from '../db/service-backup.js';
-import { targetOf } from '../db/restoring.js';
+import { readBase, saveBackup, showBackup, type Base } from '../db/service-backup.js';
 import { daemonApi, type DaemonFlags } from './api.js';
 import { locate } from './locate.js';
 

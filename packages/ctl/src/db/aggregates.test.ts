@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseAccumulator } from './aggregates.js';
+import { parseAccumulator } from './reads.js';
 
 test('accumulators have a name, an op and a field', () => {
   expect(parseAccumulator('oldest=max(age)')).toEqual({ name: 'oldest', op: 'max', field: 'age' });

@@ -6,7 +6,7 @@ import { asTyped } from '../base/command-name.js';
 import { renderTable, wrapped } from '../render/table.js';
 import type { Outlet } from '../base/terminal.js';
 import { filterOf } from '../base/arguments.js';
-import { collectionJson } from './shapes.js';
+import { statusJson } from './shapes.js';
 import { confirmed } from '../base/confirming.js';
 import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { counted } from '@millrace/contract/lists';
@@ -35,7 +35,7 @@ export async function countRecords(
 
 export async function listCollections(_flags: object, { connected, terminal }: ConnectedTools) {
   const collections = await readCollections(await connected());
-  terminal.show({ collections: collections.map(collectionJson) }, (out) =>
+  terminal.show({ collections: statusJson(collections) }, (out) =>
     collectionsTable(collections, out),
   );
 }
@@ -46,7 +46,7 @@ export async function showCollection(
   { connected, terminal }: ConnectedTools,
 ): Promise<void> {
   const found = named(await readCollections(await connected()), name);
-  terminal.show({ collection: collectionJson(found) }, (out) => collectionsTable([found], out));
+  terminal.show({ collection: statusJson(found) }, (out) => collectionsTable([found], out));
 }
 
 export async function listIndexes(
@@ -56,10 +56,9 @@ export async function listIndexes(
 ): Promise<void> {
   const all = await readCollections(await connected());
   const chosen = name === undefined ? all : [named(all, name)];
-  const indexes = chosen.flatMap((each) => {
-    const { name: collection, indexes: own } = collectionJson(each);
-    return own.map((index) => ({ collection, ...index }));
-  });
+  const indexes = chosen.flatMap(({ name: collection, indexes: own }) =>
+    own.map((index) => ({ collection, ...index })),
+  );
   const { out, json } = terminal;
   if (json) {
     out.write(`${JSON.stringify({ indexes }, null, 2)}\n`);

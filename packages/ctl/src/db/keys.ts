@@ -8,9 +8,8 @@ import {
   checkedId,
   expiry,
   fileOf,
-  listEntries,
+  lister,
   removeEntry,
-  unnamedFile,
   type Credentials,
 } from '../base/credentials.js';
 import type { Flags, Tools } from '../base/tools.js';
@@ -30,6 +29,11 @@ export const keys: Credentials<KeyEntry> = {
   list: 'keys',
   noun: 'key',
   named: 'id',
+  place: {
+    flag: 'keysFile',
+    setting: 'keys_file',
+    config: async () => (await import('@millrace/db/config')).databaseConfig,
+  },
   empty: '# API keys of the database; see `ctl db keys`.\nkeys: []\n',
   check: (text, file) => void parseKeys(text, file),
   columns: [
@@ -45,7 +49,7 @@ type Shows = Pick<Tools, 'terminal'>;
 export async function createKey(flags: CreateKeyFlags, { terminal }: Shows): Promise<void> {
   const scopes = flags.scope.map(parseScope);
   const expiresAt = momentAhead(flags.expires, '--expires');
-  const file = await keysFileOf(flags, { terminal });
+  const file = await fileOf(keys, flags, terminal.env);
   const id = checkedId(flags.id ?? newToken(systemRandom).id);
   const secret = newSecret();
   await addEntry(keys, file, {
@@ -65,12 +69,10 @@ export async function createKey(flags: CreateKeyFlags, { terminal }: Shows): Pro
   );
 }
 
-export async function listKeys(flags: KeysFileFlags, tools: Shows): Promise<void> {
-  await listEntries(keys, await keysFileOf(flags, tools), tools);
-}
+export const listKeys = lister(keys);
 
 export async function revokeKey(id: string, flags: KeysFileFlags, tools: Shows): Promise<void> {
-  const file = await keysFileOf(flags, tools);
+  const file = await fileOf(keys, flags, tools.terminal.env);
   const hint = id.includes('.')
     ? ' Give the id of the key, which is the part before its secret.'
     : '';
@@ -95,12 +97,4 @@ function parseScope(text: string): KeyEntry['scopes'][number] {
 
 function scopeText({ collections, access }: KeyEntry['scopes'][number]): string {
   return `${access} ${collections}`;
-}
-
-async function keysFileOf(flags: KeysFileFlags, tools: Shows): Promise<string> {
-  const config = async () => (await import('@millrace/db/config')).databaseConfig;
-  const settings = { config, file: flags.config };
-  const file = await fileOf(flags.keysFile, 'keys_file', settings, tools);
-  if (file === undefined) throw unnamedFile('keys', '--keys-file', 'keys_file');
-  return file;
 }

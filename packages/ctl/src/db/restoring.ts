@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { RestoreTarget } from '@millrace/db';
@@ -12,33 +13,55 @@ export async function restoreTo(
   flags: { from: string[]; data: string; to?: string },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  const { from: files, data: directory } = flags;
-  const to = targetOf(flags.to);
-  const { restore } = await import('@millrace/db');
+  const { data } = flags;
   const progress = new Progress(terminal, '');
-  const restored = await restore(files, directory, {
-    to,
-    onProgress: ({ stage, records, of }) => progress.show({ records, of }, verbs[stage]),
+  const { seq, records, lineageId } = await restored(flags.from, data, flags.to, progress);
+  const took = humanDuration(progress.elapsedMs);
+  terminal.show(
+    { data, seq, records, lineage_id: lineageId },
+    `Restored ${counted(records, 'record')} at commit ${seq} to ` +
+      `${data} in ${took}, and verified them.\n` +
+      asTyped(`Serve it with: ctl db serve --data ${data}\n`),
+  );
+}
+
+/** Restores the database of a queue or a daemon, which is in a folder of its data directory. */
+export async function restoreService(
+  from: readonly string[],
+  { data, to }: { data: string; to?: string | undefined },
+  { store, name, command }: { store: string; name: string; command: string },
+  { terminal }: Pick<Tools, 'terminal'>,
+): Promise<void> {
+  targetOf(to);
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  const { seq, lineageId } = await restored(from, store, to);
+  terminal.show(
+    { data, seq, lineage_id: lineageId },
+    `Restored ${name} at commit ${seq} to ${data}, and verified it.\n` +
+      asTyped(`Serve it with: ${command} ${data}\n`),
+  );
+}
+
+async function restored(
+  from: readonly string[],
+  directory: string,
+  to: string | undefined,
+  progress?: Progress,
+) {
+  const target = targetOf(to);
+  const { restore } = await import('@millrace/db');
+  return restore(from, directory, {
+    to: target,
+    ...(progress && {
+      onProgress: ({ stage, records, of }) => progress.show({ records, of }, verbs[stage]),
+    }),
   })
     .catch((error: unknown) => {
       // The command was used rightly: the files or the directory do not allow it.
       if (!(error instanceof UsageError)) throw error;
       throw new Refusal('RESTORE_REFUSED', error.message, { cause: error });
     })
-    .finally(() => progress.end());
-  const { out, json } = terminal;
-  if (json) {
-    const { seq, records, lineageId } = restored;
-    const shown = { data: directory, seq, records, lineage_id: lineageId };
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-    return;
-  }
-  const took = humanDuration(progress.elapsedMs);
-  out.write(
-    `Restored ${counted(restored.records, 'record')} at commit ${restored.seq} to ` +
-      `${directory} in ${took}, and verified them.\n` +
-      asTyped(`Serve it with: ctl db serve --data ${directory}\n`),
-  );
+    .finally(() => progress?.end());
 }
 
 /** `1200` is a commit, `2026-05-04T09:30:00Z` a time. */

@@ -1,12 +1,9 @@
-import { mkdir } from 'node:fs/promises';
-import { Refusal, UsageError } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { humanBytes } from '@millrace/kit/units';
 import type { CheckedBackup } from '@millrace/db';
-import { asTyped } from '../base/command-name.js';
 import { harmless } from '../base/exchange.js';
 import type { Tools } from '../base/tools.js';
 import { writeWhole } from './atomic-file.js';
-import { targetOf } from './restoring.js';
 
 /** A running queue or daemon, which sends backups of its database. */
 interface BackupSource {
@@ -74,28 +71,4 @@ export function showBackup(
   const what = sinceSeq === 0 ? 'everything' : `what was committed after ${sinceSeq}`;
   const text = `Backed up ${what} (${humanBytes(trailer.bytes)}) at commit ${seq} to ${file}.\n`;
   terminal.show({ ...shown, ...trailer }, text);
-}
-
-/** Restores backups into the store of a new data directory. */
-export async function restoreService(
-  from: readonly string[],
-  flags: { data: string; to?: string | undefined },
-  { store, name, command }: { store: string; name: string; command: string },
-  { terminal }: Pick<Tools, 'terminal'>,
-): Promise<void> {
-  const { data } = flags;
-  const to = targetOf(flags.to);
-  const { restore } = await import('@millrace/db');
-  await mkdir(data, { recursive: true, mode: 0o700 });
-  const restored = await restore(from, store, { to }).catch((error: unknown) => {
-    // The command was used rightly: the files or the directory do not allow it.
-    if (!(error instanceof UsageError)) throw error;
-    throw new Refusal('RESTORE_REFUSED', error.message, { cause: error });
-  });
-  const { seq, lineageId } = restored;
-  const text =
-    `Restored ${name} at commit ${seq} to ${data}, and verified it.\n` +
-    asTyped(`Serve it with: ${command} ${data}\n`);
-  const shown = { data, seq, lineage_id: lineageId };
-  terminal.show(shown, text);
 }

@@ -1,6 +1,5 @@
 /** Records and related objects as JSON, in the shapes of the REST API. */
 import type { AggregateResult, PlanReport, StoredRecord, WatchMessage } from '@millrace/db';
-import type { CompactionStatus, DatabaseStatus } from '@millrace/db/client';
 
 export function recordJson(record: StoredRecord<object>) {
   return {
@@ -54,72 +53,30 @@ export function watchJson(message: WatchMessage) {
   };
 }
 
-export function statusJson(status: DatabaseStatus) {
-  return {
-    role: status.role,
-    state: status.state,
-    epoch: status.epoch,
-    seq: status.seq,
-    durable_seq: status.durableSeq,
-    oldest_seq: status.oldestSeq,
-    lineage_id: status.lineageId,
-    node_id: status.nodeId,
-    version: status.version,
-    durability: status.durability,
-    auth: status.auth,
-    min_acks: status.minAcks,
-    leader_address: status.leaderAddress,
-    leader_seq: status.leaderSeq,
-    lag: status.lag,
-    ...(status.lagMs === undefined ? {} : { lag_time: secondsText(status.lagMs) }),
-    followers: status.followers.map((follower) => ({
-      follower_id: follower.followerId,
-      acked_seq: follower.ackedSeq,
-      lag: follower.lag,
-      ...(follower.connectedAt ? { connected_at: follower.connectedAt.toISOString() } : {}),
-      ...(follower.lastAckAt ? { last_ack_at: follower.lastAckAt.toISOString() } : {}),
-      address: follower.address,
-    })),
-    saved_tails: status.savedTails.map((tail) => ({
-      file: tail.file,
-      first_seq: tail.firstSeq,
-      last_seq: tail.lastSeq,
-      epoch: tail.epoch,
-      saved_at: tail.savedAt.toISOString(),
-    })),
-    collections: status.collections.map(collectionJson),
-    ...(status.cluster ? { cluster: clusterJson(status.cluster) } : {}),
-    ...(status.compaction ? { compaction: compactionJson(status.compaction) } : {}),
-  };
+/** Durations, which the REST API has as text. */
+const durations: Readonly<Record<string, string>> = {
+  lagMs: 'lag_time',
+  leaseRemainingMs: 'lease_remaining',
+  elapsedMs: 'elapsed',
+  defaultTtlMs: 'default_ttl',
+};
+
+/** A status or a part of it, with the names of the REST API. */
+export function statusJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(statusJson);
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  const entries = Object.entries(value).flatMap(([name, each]): [string, unknown][] => {
+    if (name === 'indexes') return [[name, each]];
+    const duration = durations[name];
+    if (duration === undefined) return [[snakeCase(name), statusJson(each)]];
+    // Without a default TTL there is none to show.
+    return name === 'defaultTtlMs' && each === 0 ? [] : [[duration, secondsText(each as number)]];
+  });
+  return Object.fromEntries(entries);
 }
 
-function compactionJson({ stage, rows, totalRows, elapsedMs }: CompactionStatus) {
-  return { stage, rows, total_rows: totalRows, elapsed: secondsText(elapsedMs) };
-}
-
-function clusterJson(cluster: NonNullable<DatabaseStatus['cluster']>) {
-  return {
-    name: cluster.name,
-    leader_id: cluster.leaderId,
-    leader_address: cluster.leaderAddress,
-    problem: cluster.problem,
-    lease_remaining: secondsText(cluster.leaseRemainingMs),
-    members: cluster.members.map(({ nodeId, address, running }) => ({
-      node_id: nodeId,
-      address,
-      running,
-    })),
-    loss_window: cluster.lossWindow,
-  };
-}
-
-export function collectionJson(collection: DatabaseStatus['collections'][number]) {
-  return {
-    name: collection.name,
-    records: collection.records,
-    indexes: collection.indexes,
-    ...(collection.defaultTtlMs > 0 ? { default_ttl: secondsText(collection.defaultTtlMs) } : {}),
-  };
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** `0.250s`, the protobuf JSON form of a duration. */

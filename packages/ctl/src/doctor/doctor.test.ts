@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Part } from '../up/parts.js';
 import { examine } from './check.js';
 import { credentialsCheck } from './credentials.js';
-import { dataCheck } from './data.js';
-import { portChecks } from './ports.js';
+import { dataCheck } from './doctor.js';
+import { portChecks } from './doctor.js';
 import { isAtLeast, nodeCheck, programChecks } from './programs.js';
 
 const { signal } = new AbortController();

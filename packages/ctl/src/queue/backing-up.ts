@@ -1,9 +1,10 @@
+import { restoreService } from '../db/restoring.js';
 import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../base/arguments.js';
 import type { Flags, Tools } from '../base/tools.js';
-import { readBase, restoreService, saveBackup, showBackup } from '../db/service-backup.js';
+import { readBase, saveBackup, showBackup } from '../db/service-backup.js';
 import { verifyEither } from '../db/verifying.js';
 import { queueApi, type QueueFlags } from './api.js';
 import { locateQueue } from './locate.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { callbackCounter, countsIn } from './callback-counter.js';
+import { callbackCounter, countsIn } from './watching.js';
 
 test('the outcomes of a queue are summed, other metrics passed over', () => {
   const text = `

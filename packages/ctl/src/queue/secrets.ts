@@ -4,14 +4,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parseSecrets } from '@millrace/queue/secrets';
 import { isMap, visit, type Document } from 'yaml';
-import {
-  addEntry,
-  fileOf,
-  listEntries,
-  removeEntry,
-  unnamedFile,
-  type Credentials,
-} from '../base/credentials.js';
+import { addEntry, fileOf, lister, removeEntry, type Credentials } from '../base/credentials.js';
 import { dataDirectory } from '../base/data-directory.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { queueSecretsFile, queueSettingsFile } from '../base/places.js';
@@ -29,6 +22,17 @@ export const secrets: Credentials<SecretEntry> = {
   list: 'secrets',
   noun: 'secret',
   named: 'name',
+  place: {
+    flag: 'secretsFile',
+    setting: 'secrets_file',
+    config: async () => (await import('@millrace/queue/config')).queueConfig,
+    // That of `ctl up` on this machine.
+    fallback: (env) => {
+      const dataDir = dataDirectory(undefined, env);
+      const file = queueSecretsFile(dataDir);
+      return { settings: queueSettingsFile(dataDir), ...(existsSync(file) && { file }) };
+    },
+  },
   empty: `${secretsHeading}secrets: []\n`,
   check: (text, file) => void parseSecrets(text, file),
   columns: [
@@ -62,7 +66,7 @@ export async function addSecret(
   flags: SecretAddFlags,
   { terminal }: Shows,
 ): Promise<void> {
-  const file = await secretsFileOf(flags, { terminal });
+  const file = await fileOf(secrets, flags, terminal.env);
   const given = await readValue(terminal);
   const value = given ?? newSigningSecret(systemRandom);
   const queues = flags.queues ?? ['*'];
@@ -87,16 +91,14 @@ export async function addSecret(
   );
 }
 
-export async function listSecrets(flags: SecretsFileFlags, tools: Shows): Promise<void> {
-  await listEntries(secrets, await secretsFileOf(flags, tools), tools);
-}
+export const listSecrets = lister(secrets);
 
 export async function removeSecret(
   name: string,
   flags: SecretsFileFlags,
   tools: Shows,
 ): Promise<void> {
-  const file = await secretsFileOf(flags, tools);
+  const file = await fileOf(secrets, flags, tools.terminal.env);
   await removeEntry(secrets, file, name, (message) => new Refusal('UNKNOWN_SECRET', message));
   tools.terminal.show(
     { removed: name, file },
@@ -111,16 +113,4 @@ async function readValue({ in: input }: Tools['terminal']): Promise<string | und
   for await (const part of input.stream) parts.push(Buffer.from(part));
   const text = Buffer.concat(parts).toString('utf8').trim();
   return text === '' ? undefined : text;
-}
-
-/** `--secrets-file`, else that of the config, else that of `ctl up` on this machine. */
-async function secretsFileOf(flags: SecretsFileFlags, tools: Shows): Promise<string> {
-  const dataDir = dataDirectory(undefined, tools.terminal.env);
-  const config = async () => (await import('@millrace/queue/config')).queueConfig;
-  const settings = { config, file: flags.config, defaultFile: queueSettingsFile(dataDir) };
-  const file = await fileOf(flags.secretsFile, 'secrets_file', settings, tools);
-  if (file !== undefined) return file;
-  const ofUp = queueSecretsFile(dataDir);
-  if (flags.config === undefined && existsSync(ofUp)) return ofUp;
-  throw unnamedFile('secrets', '--secrets-file', 'secrets_file');
 }

@@ -8,9 +8,8 @@ import {
   checkedId,
   expiry,
   fileOf,
-  listEntries,
+  lister,
   removeEntry,
-  unnamedFile,
   type Credentials,
 } from '../base/credentials.js';
 import type { Flags, Tools } from '../base/tools.js';
@@ -23,6 +22,11 @@ export const tokens: Credentials<TokenEntry> = {
   list: 'tokens',
   noun: 'token',
   named: 'id',
+  place: {
+    flag: 'tokensFile',
+    setting: 'tokens_file',
+    config: async () => (await import('@millrace/queue/config')).queueConfig,
+  },
   empty: '# Bearer tokens of the queue; see `ctl queue token`.\ntokens: []\n',
   check: (text, file) => void parseTokens(text, file, roleLevels),
   columns: [
@@ -61,7 +65,7 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
   if (isForFile && grants.length === 0) {
     throw new UsageError("Give the grants of the token: --grant 'payments.*:submitter'.");
   }
-  const file = isForFile ? await tokensFileOf(flags, { terminal }) : undefined;
+  const file = isForFile ? await fileOf(tokens, flags, terminal.env) : undefined;
   if (file !== undefined) await addEntry(tokens, file, entry);
   const can = grants.map(grantText).join(', ') || 'no grants yet, so add some';
   const may = `${can}${expiresAt ? ` until ${expiresAt}` : ''}`;
@@ -77,12 +81,10 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
   );
 }
 
-export async function listTokens(flags: TokensFileFlags, tools: Shows): Promise<void> {
-  await listEntries(tokens, await tokensFileOf(flags, tools), tools);
-}
+export const listTokens = lister(tokens);
 
 export async function revokeToken(id: string, flags: TokensFileFlags, tools: Shows): Promise<void> {
-  const file = await tokensFileOf(flags, tools);
+  const file = await fileOf(tokens, flags, tools.terminal.env);
   await removeEntry(tokens, file, id, (message) =>
     // Not shown if it is a whole token.
     id.startsWith('mr_')
@@ -114,12 +116,4 @@ function parseGrant(text: string): Grant {
 
 function grantText({ queue, role }: Grant): string {
   return `${role} of ${queue}`;
-}
-
-async function tokensFileOf(flags: TokensFileFlags, tools: Shows): Promise<string> {
-  const config = async () => (await import('@millrace/queue/config')).queueConfig;
-  const settings = { config, file: flags.config };
-  const file = await fileOf(flags.tokensFile, 'tokens_file', settings, tools);
-  if (file === undefined) throw unnamedFile('tokens', '--tokens-file', 'tokens_file');
-  return file;
 }

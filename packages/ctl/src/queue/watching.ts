@@ -3,8 +3,7 @@ import { Refusal } from '@millrace/kit/errors';
 import type { Flags, Tools } from '../base/tools.js';
 import { refresh } from '../base/watching.js';
 import { queueApi, type QueueApi, type QueueFlags } from './api.js';
-import { callbackCounter, type CallbackCounter } from './callback-counter.js';
-import { locateMetrics } from './locate.js';
+import { locateMetrics, checkedUrl, defaultMetricsUrl } from './locate.js';
 import type { Value } from '@millrace/contract/lists';
 import * as queueLists from '@millrace/contract/lists/queue';
 import { humanCount } from '@millrace/kit/units';
@@ -12,6 +11,7 @@ import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { cellOf } from '../base/list-text.js';
 import { sparkline } from '../render/figures.js';
+import { exchange, isAbort, reasonOf } from '../base/exchange.js';
 
 type WatchFlags = QueueFlags & Flags<'interval count metricsUrl'>;
 
@@ -202,4 +202,55 @@ function rateText(rate: number | undefined, isMeasured: boolean): string {
   const shown = Math.abs(rate) < 10 ? Math.round(rate * 10) / 10 : Math.round(rate);
   const text = Math.abs(shown) < 10 ? String(shown) : humanCount(shown);
   return !isMeasured && shown > 0 ? `+${text}` : text;
+}
+
+/** Number of callbacks by queue; undefined if the metrics are not available. */
+type CallbackCounter = () => Promise<ReadonlyMap<string, number> | undefined>;
+
+const patienceMs = 2_000;
+
+/** Reads the server's metrics, which have their own listener: --metrics-url, or where it is. */
+export function callbackCounter(
+  located: string | undefined,
+  metricsUrl: string | undefined,
+  signal: AbortSignal,
+): CallbackCounter {
+  const given = metricsUrl && checkedUrl(metricsUrl, '--metrics-url', defaultMetricsUrl);
+  const place = given ?? located;
+  if (place === undefined) return () => Promise.resolve(undefined);
+  const address = place.endsWith('/metrics') ? place : `${place}/metrics`;
+  return async () => {
+    try {
+      const request = { method: 'GET', url: address, signal, patienceMs };
+      const { status, text } = await exchange({ ...request, headers: { accept: 'text/plain' } });
+      if (status === 200) return countsIn(text);
+      throw new Error(`status ${status}`);
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      if (given) throw noMetrics(address, error);
+      // Metrics may be turned off.
+      return undefined;
+    }
+  };
+}
+
+function noMetrics(address: string, error: unknown): Refusal {
+  return new Refusal(
+    'UNAVAILABLE',
+    `no metrics at ${address} (${reasonOf(error)}). Use the address that \`ctl queue ` +
+      'serve` prints for its listener "metrics".',
+    { cause: error },
+  );
+}
+
+/** Adds up the outcomes of each queue. Names of queues need no escaping. */
+export function countsIn(text: string): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const [, labels = '', value = ''] of text.matchAll(
+    /^millrace_queue_deliveries_total\{([^}]*)\} (\S+)/gm,
+  )) {
+    const queue = /(?:^|,)queue="([^"]*)"/.exec(labels)?.[1];
+    if (queue !== undefined) counts.set(queue, (counts.get(queue) ?? 0) + Number(value));
+  }
+  return counts;
 }

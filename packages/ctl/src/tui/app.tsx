@@ -14,7 +14,7 @@ import { cut, printable, widthOf } from '../render/text.js';
 import type { Actions, PreviewMode } from './actions.js';
 import { helpLines, keyHelp, keysOf, type Effect } from './commands.js';
 import type { LiveData, Snapshot } from './live-data.js';
-import { promptKeys, stepOf, type Prompt } from './prompts.js';
+import { promptKeys, stepOf, textPrompt, type Prompt } from './prompts.js';
 import { Preview, usePreview } from './preview.js';
 import { countOf, filtered, fitted, partOf, tabs, viewOf, type Tab, type View } from './views.js';
 
@@ -117,7 +117,8 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
     if (input === '?' || (hasHelp && key.escape)) return setHasHelp(!hasHelp);
     if (key.escape) return setMode('screen');
     if (isFleet && input === '/') return setPrompt(filterPrompt(filter, setFilter));
-    if (isFleet && input === 'n') return setPrompt(newAgentPrompt(actions));
+    if (isFleet && input === 'n')
+      return setPrompt(textPrompt('Prompt of the new agent', (text) => actions.spawn(text)));
     const by = isFleet && input === 'k' ? undefined : movement(input, key, layout.list);
     if (by !== undefined) return move(by);
     const next = tabFor(input, key, tab);
@@ -171,26 +172,11 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
 }
 
 function filterPrompt(value: string, set: (text: string) => void): Prompt {
-  return {
-    kind: 'text',
-    label: 'Filter',
-    value,
-    mayBeEmpty: true,
-    onChange: set,
-    submit: (text) => {
-      set(text);
-      return Promise.resolve(text.trim() === '' ? '' : `Filter: ${text}`);
-    },
+  const submit = (text: string) => {
+    set(text);
+    return Promise.resolve(text.trim() === '' ? '' : `Filter: ${text}`);
   };
-}
-
-function newAgentPrompt(actions: Actions): Prompt {
-  return {
-    kind: 'text',
-    label: 'Prompt of the new agent',
-    value: '',
-    submit: (text) => actions.spawn(text),
-  };
+  return textPrompt('Filter', submit, { value, mayBeEmpty: true, onChange: set });
 }
 
 function Help({ tab, height }: { tab: Tab; height: number }): ReactNode {

@@ -1,6 +1,6 @@
 import type { Actions, PreviewMode } from './actions.js';
 import type { Snapshot } from './live-data.js';
-import type { Prompt } from './prompts.js';
+import { confirmation, textPrompt, type Prompt } from './prompts.js';
 import type { Tab } from './views.js';
 
 /** What a key does: run at once, ask first, or hand over the terminal. */
@@ -16,94 +16,51 @@ interface KeyCommand {
   effect(id: string, actions: Actions, snapshot: Snapshot): Effect;
 }
 
+function key(name: string, label: string, effect: KeyCommand['effect']): KeyCommand {
+  return { key: name, label, effect };
+}
+
 /** Keys of each tab that act on the selected row. */
 export const keysOf: Readonly<Record<Tab, readonly KeyCommand[]>> = {
   Fleet: [
-    {
-      key: 'return',
-      label: 'attach',
-      effect: (id, actions) => ({ attach: actions.attachable(id) }),
-    },
-    { key: 'd', label: 'diff', effect: () => ({ preview: 'diff' }) },
-    { key: 'l', label: 'logs', effect: () => ({ preview: 'logs' }) },
-    { key: 'a', label: 'answer', effect: answerAgent },
-    {
-      key: 's',
-      label: 'send',
-      effect: (id, actions) => ({
-        prompt: {
-          kind: 'text',
-          label: 'Send to the agent',
-          value: '',
-          submit: (text) => actions.send(id, text),
-        },
-      }),
-    },
-    {
-      key: 'm',
-      label: 'merge',
-      effect: (id, actions) => ({
-        prompt: {
-          kind: 'confirm',
-          label: 'Merge the branch of this agent into its base?',
-          run: () => actions.merge(id),
-        },
-      }),
-    },
-    { key: 'v', label: 'serve', effect: (id, actions) => ({ run: () => actions.serve(id) }) },
-    {
-      key: 'k',
-      label: 'stop',
-      effect: (id, actions) => ({
-        prompt: { kind: 'confirm', label: 'Stop this agent?', run: () => actions.stop(id) },
-      }),
-    },
+    key('return', 'attach', (id, actions) => ({ attach: actions.attachable(id) })),
+    key('d', 'diff', () => ({ preview: 'diff' })),
+    key('l', 'logs', () => ({ preview: 'logs' })),
+    key('a', 'answer', answerAgent),
+    key('s', 'send', (id, actions) => ({
+      prompt: textPrompt('Send to the agent', (text) => actions.send(id, text)),
+    })),
+    key('m', 'merge', (id, actions) => ({
+      prompt: confirmation('Merge the branch of this agent into its base?', () =>
+        actions.merge(id),
+      ),
+    })),
+    key('v', 'serve', (id, actions) => ({ run: () => actions.serve(id) })),
+    key('k', 'stop', (id, actions) => ({
+      prompt: confirmation('Stop this agent?', () => actions.stop(id)),
+    })),
   ],
   Questions: [
-    { key: 'return', label: 'answer', effect: answerEffect },
-    {
-      key: 'a',
-      label: 'attach',
-      effect: (id, actions, snapshot) => ({
-        attach: actions.attachable(questionOf(id, snapshot).session_id),
-      }),
-    },
+    key('return', 'answer', answerEffect),
+    key('a', 'attach', (id, actions, snapshot) => ({
+      attach: actions.attachable(questionOf(id, snapshot).session_id),
+    })),
   ],
   Queues: [
-    {
-      key: 'p',
-      label: 'pause/resume',
-      effect: (name, actions) => ({ run: () => actions.togglePause(name) }),
-    },
-    { key: 'r', label: 'redrive', effect: redriveEffect },
+    key('p', 'pause/resume', (name, actions) => ({ run: () => actions.togglePause(name) })),
+    key('r', 'redrive', redriveEffect),
   ],
   Backends: [
-    {
-      key: 'e',
-      label: 'enable/disable',
-      effect: (id, actions) => ({ run: () => actions.toggleBackend(id) }),
-    },
-    {
-      key: 'd',
-      label: 'make default',
-      effect: (id, actions) => ({ run: () => actions.makeDefault(id) }),
-    },
+    key('e', 'enable/disable', (id, actions) => ({ run: () => actions.toggleBackend(id) })),
+    key('d', 'make default', (id, actions) => ({ run: () => actions.makeDefault(id) })),
   ],
   Spend: [],
   Inbox: [
-    {
-      key: 'return',
-      label: 'mark read',
-      effect: (id, actions) => ({ run: () => actions.markRead([id]) }),
-    },
-    {
-      key: 'A',
-      label: 'mark all read',
-      effect: (_id, actions, { data }) => {
-        const unread = (data.notes ?? []).filter(({ read }) => !read).map(({ id }) => id);
-        return { run: () => actions.markRead(unread) };
-      },
-    },
+    key('return', 'mark read', (id, actions) => ({ run: () => actions.markRead([id]) })),
+    key('A', 'mark all read', (_id, actions, { data }) => {
+      const unread = (data.notes ?? []).filter(({ read }) => !read).map(({ id }) => id);
+      return { run: () => actions.markRead(unread) };
+    }),
   ],
 };
 
@@ -132,21 +89,14 @@ function answerEffect(id: string, actions: Actions, snapshot: Snapshot): Effect 
       },
     };
   }
-  return {
-    prompt: {
-      kind: 'text',
-      label: 'Answer',
-      value: '',
-      submit: (text) => actions.answer(id, { text }),
-    },
-  };
+  return { prompt: textPrompt('Answer', (text) => actions.answer(id, { text })) };
 }
 
 function redriveEffect(name: string, actions: Actions): Effect {
   const count = actions.deadIn(name);
   if (count === 0) return { run: () => Promise.resolve(`${name} has no dead tasks.`) };
   const label = `Run ${count} dead ${count === 1 ? 'task' : 'tasks'} of ${name} again?`;
-  return { prompt: { kind: 'confirm', label, run: () => actions.redrive(name) } };
+  return { prompt: confirmation(label, () => actions.redrive(name)) };
 }
 
 const keyNames: Readonly<Record<string, string>> = { return: 'Enter' };

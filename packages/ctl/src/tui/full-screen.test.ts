@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { FullScreen, type ScreenProcess } from './full-screen.js';
+import { FullScreen, type ScreenProcess } from './run-tui.js';
 
 function fakeProcess() {
   let written = '';

@@ -42,8 +42,11 @@ export function stepOf(prompt: Prompt, input: string, key: Key): Step {
 }
 
 function textStep(prompt: Prompt & { kind: 'text' }, input: string, key: Key): Step {
-  const { value, submit } = prompt;
-  if (key.return) {
+  const { submit } = prompt;
+  // On a busy machine the text and the Enter after it arrive as one input.
+  const isWhole = key.return || (!key.ctrl && !key.meta && input.endsWith('\r'));
+  const value = isWhole && !key.return ? prompt.value + input.slice(0, -1) : prompt.value;
+  if (isWhole) {
     return value.trim() === '' && !prompt.mayBeEmpty
       ? { prompt: undefined }
       : { prompt: undefined, run: () => submit(value) };
@@ -63,4 +66,16 @@ export function promptKeys(prompt: Prompt): string {
     case 'text':
       return 'Enter send  Esc cancel';
   }
+}
+
+export function confirmation(label: string, run: () => Promise<string>): Prompt {
+  return { kind: 'confirm', label, run };
+}
+
+export function textPrompt(
+  label: string,
+  submit: (text: string) => Promise<string>,
+  more: Partial<Prompt & { kind: 'text' }> = {},
+): Prompt {
+  return { kind: 'text', label, value: '', submit, ...more };
 }

@@ -1,6 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import type { Address } from '@millrace/kit/config';
-import { Refusal } from '@millrace/kit/errors';
+import { Refusal, systemCode } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi } from '../queue/api.js';
 import { LogFile } from './log-file.js';
@@ -9,7 +9,6 @@ import type { Tools } from '../base/tools.js';
 import { setUpAgentsQueue } from './agents-queue.js';
 import { eventsFor } from './banner.js';
 import { exitText, startCtl } from './child.js';
-import { orAnyPort, withPort } from './free-port.js';
 import { ensureCredentials, type Credentials } from './credentials.js';
 import { SupervisedPart, type PartEvent } from './supervised-part.js';
 import { logWriter } from './log-lines.js';
@@ -18,6 +17,8 @@ import { withUpFlags, partsOf, queueGrpcPort, type Part } from './parts.js';
 import { Plan } from './plan.js';
 import { loadSettings, type Settings, type UpOptions } from './settings.js';
 import { startParts } from './supervisor.js';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 
@@ -186,4 +187,31 @@ function eventWriter({ err, out, json }: Tools['terminal']): (event: PartEvent) 
     const when = `restarting in ${humanDuration(againMs)}`;
     err.write(`${err.paint('bad', `The ${part.title} exited:`)} ${exitText(exit)}; ${when}.\n`);
   };
+}
+
+/** The address with a free port, if its port is 0. */
+async function withPort(address: Address): Promise<Address> {
+  if (address.port !== 0) return address;
+  const server = createServer();
+  server.listen(0, address.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return { host: address.host, port };
+}
+
+/** The address, or the same with port 0 if its port is in use. */
+export async function orAnyPort(address: Address): Promise<Address> {
+  const server = createServer();
+  server.listen(address.port, address.host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    if (systemCode(error) !== 'EADDRINUSE') throw error;
+    return { host: address.host, port: 0 };
+  }
+  server.close();
+  await once(server, 'close');
+  return address;
 }

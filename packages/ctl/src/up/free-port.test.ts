@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { orAnyPort } from './free-port.js';
+import { orAnyPort } from './bring-up.js';
 
 const host = '127.0.0.1';
 

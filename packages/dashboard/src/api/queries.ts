@@ -2,75 +2,42 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { queryOptions } from '@tanstack/react-query';
 import { daemon } from './client.js';
 
-/**
- * The queries of the pages. live-cache.ts updates or invalidates them by the first part of their
- * key.
- */
+/** A query by its key; live-cache.ts updates or invalidates it by the first part. */
+export const read = <Data>(
+  queryKey: readonly unknown[],
+  queryFn: () => Promise<Data>,
+  more: { staleTime?: number; gcTime?: number; refetchInterval?: number | false } = {},
+) => queryOptions({ queryKey, queryFn, ...more });
+
+/** The queries of the pages. */
 export const queries = {
-  health: () => queryOptions({ queryKey: ['health'], queryFn: () => daemon.call('getHealth') }),
-  sessions: () =>
-    queryOptions({
-      queryKey: ['sessions'],
-      queryFn: async () => (await daemon.call('listSessions')).sessions,
-    }),
-  board: () => queryOptions({ queryKey: ['board'], queryFn: () => daemon.call('getBoard') }),
+  health: () => read(['health'], () => daemon.call('getHealth')),
+  sessions: () => read(['sessions'], async () => (await daemon.call('listSessions')).sessions),
+  board: () => read(['board'], () => daemon.call('getBoard')),
   session: (id: string) =>
-    queryOptions({
-      queryKey: ['session', id],
-      // Null after the session was deleted, see live-cache.ts.
-      queryFn: (): Promise<DaemonSchema<'Session'> | null> =>
-        daemon.call('getSession', { path: { id } }),
-    }),
-  registry: () =>
-    queryOptions({
-      queryKey: ['registry'],
-      queryFn: () => daemon.call('listBackends'),
-    }),
-  usage: () =>
-    queryOptions({ queryKey: ['usage'], queryFn: () => readUsage(false), staleTime: 30_000 }),
-  spend: () => queryOptions({ queryKey: ['spend'], queryFn: () => daemon.call('getSpend') }),
-  usageValue: () =>
-    queryOptions({ queryKey: ['spend', 'value'], queryFn: () => daemon.call('getUsageValue') }),
+    // Null after the session was deleted, see live-cache.ts.
+    read(['session', id], (): Promise<DaemonSchema<'Session'> | null> =>
+      daemon.call('getSession', { path: { id } }),
+    ),
+  registry: () => read(['registry'], () => daemon.call('listBackends')),
+  usage: () => read(['usage'], () => readUsage(false), { staleTime: 30_000 }),
+  spend: () => read(['spend'], () => daemon.call('getSpend')),
+  usageValue: () => read(['spend', 'value'], () => daemon.call('getUsageValue')),
   savings: (since: string, bucket: 'hour' | 'day') =>
-    queryOptions({
-      queryKey: ['savings', since, bucket],
-      queryFn: () => daemon.call('getSavings', { query: { since, bucket } }),
-    }),
-  metrics: () => queryOptions({ queryKey: ['metrics'], queryFn: () => daemon.call('getMetrics') }),
+    read(['savings', since, bucket], () => daemon.call('getSavings', { query: { since, bucket } })),
+  metrics: () => read(['metrics'], () => daemon.call('getMetrics')),
   metricsHistory: (since: string) =>
-    queryOptions({
-      queryKey: ['metrics-history', since],
-      queryFn: () => daemon.call('getMetricsHistory', { query: { since } }),
+    read(['metrics-history', since], () => daemon.call('getMetricsHistory', { query: { since } }), {
       staleTime: 15_000,
     }),
-  branches: () => queryOptions({ queryKey: ['branches'], queryFn: () => readBranches(false) }),
-  pipelines: () =>
-    queryOptions({
-      queryKey: ['pipelines'],
-      queryFn: async () => (await daemon.call('listPipelines')).pipelines,
-    }),
-  plans: () =>
-    queryOptions({
-      queryKey: ['plans'],
-      queryFn: async () => (await daemon.call('listPlans')).plans,
-    }),
+  branches: () => read(['branches'], () => readBranches(false)),
+  pipelines: () => read(['pipelines'], async () => (await daemon.call('listPipelines')).pipelines),
+  plans: () => read(['plans'], async () => (await daemon.call('listPlans')).plans),
   inbox: () =>
-    queryOptions({
-      queryKey: ['inbox'],
-      queryFn: async () => (await daemon.call('listInbox', { query: { limit: 1000 } })).notes,
+    read(['inbox'], async () => {
+      return (await daemon.call('listInbox', { query: { limit: 1000 } })).notes;
     }),
-  config: () =>
-    queryOptions({
-      queryKey: ['config'],
-      queryFn: () => daemon.call('getConfig'),
-      staleTime: 60_000,
-    }),
-  insights: () =>
-    queryOptions({
-      queryKey: ['insights'],
-      queryFn: () => daemon.call('getInsights', { query: { since: '30d' } }),
-      staleTime: 60_000,
-    }),
+  config: () => read(['config'], () => daemon.call('getConfig'), { staleTime: 60_000 }),
 };
 
 export const readUsage = (refresh: boolean): Promise<DaemonSchema<'UsageDocument'>> =>

@@ -1,3 +1,4 @@
+import { ApiError } from '@millrace/client';
 import { useEffect, useRef } from 'react';
 import { DataTable, type DataColumn } from './data-table.js';
 
@@ -40,6 +41,13 @@ export function ChangeTable({
       />
     </section>
   );
+}
+
+/** What the server says about fields of a refused request; the pointer has no first slash. */
+export function faultsOf(error: unknown): { pointer: string; message: string }[] {
+  const body = error instanceof ApiError ? error.body : undefined;
+  const { errors = [] } = (body ?? {}) as { errors?: { pointer: string; message: string }[] };
+  return errors.map((fault) => ({ ...fault, pointer: fault.pointer.replace(/^#?\//, '') }));
 }
 
 /** Messages of the server by setting. */

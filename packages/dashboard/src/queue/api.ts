@@ -2,6 +2,7 @@ import { createQueueApi } from '@millrace/client';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../api/client.js';
+import { read } from '../api/queries.js';
 
 /** The queue server through the daemon's proxy, which adds the queue's own token. */
 export const queueServer = createQueueApi({
@@ -35,16 +36,9 @@ export interface TaskFilter {
 const refetchInterval = 3_000;
 
 export const queueQueries = {
-  all: () =>
-    queryOptions({
-      queryKey: ['queues'],
-      queryFn: () => queueServer.call('listQueues'),
-      refetchInterval,
-    }),
+  all: () => read(['queues'], () => queueServer.call('listQueues'), { refetchInterval }),
   config: (queue: string) =>
-    queryOptions({
-      queryKey: ['queue-config', queue],
-      queryFn: () => queueServer.call('getQueueConfig', { path: { queue } }),
+    read(['queue-config', queue], () => queueServer.call('getQueueConfig', { path: { queue } }), {
       refetchInterval: false,
     }),
   task: (id: string) =>
@@ -77,52 +71,46 @@ export const queueQueries = {
         data?.tasks.some(({ ended_at: end }) => end === null) ? 2_000 : false,
     }),
   groups: (queue: string) =>
-    queryOptions({
-      queryKey: ['dead-groups', queue],
-      queryFn: async () => (await queueServer.call('listDlqGroups', { path: { queue } })).groups,
-      refetchInterval: 10_000,
-    }),
+    read(
+      ['dead-groups', queue],
+      async () => (await queueServer.call('listDlqGroups', { path: { queue } })).groups,
+      { refetchInterval: 10_000 },
+    ),
   count: (queue: string, filter: TaskFilter) =>
-    queryOptions({
-      queryKey: ['task-count', queue, filter],
-      queryFn: () => queueServer.call('countTasks', { path: { queue }, query: queryOf(filter) }),
-      refetchInterval,
-    }),
+    read(
+      ['task-count', queue, filter],
+      () => queueServer.call('countTasks', { path: { queue }, query: queryOf(filter) }),
+      { refetchInterval },
+    ),
   workers: (queue: string) =>
-    queryOptions({
-      queryKey: ['workers', queue],
-      queryFn: async () => (await queueServer.call('listWorkers', { path: { queue } })).workers,
-      refetchInterval,
-    }),
+    read(
+      ['workers', queue],
+      async () => (await queueServer.call('listWorkers', { path: { queue } })).workers,
+      { refetchInterval },
+    ),
   schedules: (queue: string) =>
-    queryOptions({
-      queryKey: ['schedules', queue],
-      queryFn: () => allSchedules(queue),
-      refetchInterval,
-    }),
+    read(['schedules', queue], () => allSchedules(queue), { refetchInterval }),
   /** One schedule with its payload, which lists leave out; read again for every edit. */
   schedule: (queue: string, schedule: string) =>
-    queryOptions({
-      queryKey: ['schedule', queue, schedule],
-      queryFn: () => queueServer.call('getSchedule', { path: { queue, schedule } }),
-      gcTime: 0,
-    }),
+    read(
+      ['schedule', queue, schedule],
+      () => queueServer.call('getSchedule', { path: { queue, schedule } }),
+      { gcTime: 0 },
+    ),
   jobs: (queue: string) =>
-    queryOptions({
-      queryKey: ['jobs', queue],
-      queryFn: async () => (await queueServer.call('listJobs', { path: { queue } })).jobs,
-      refetchInterval,
-    }),
-  metrics: (queue: string, since: string, step?: '10s' | '1m' | '15m') =>
-    queryOptions({
-      queryKey: ['queue-metrics', queue, since, step],
-      queryFn: () =>
-        queueServer.call('getQueueMetrics', {
-          path: { queue },
-          query: { since, ...(step !== undefined && { step }) },
-        }),
-      refetchInterval: 10_000,
-    }),
+    read(
+      ['jobs', queue],
+      async () => (await queueServer.call('listJobs', { path: { queue } })).jobs,
+      { refetchInterval },
+    ),
+  metrics: (queue: string, since: string, step?: '10s' | '1m' | '15m') => {
+    const query = { since, ...(step !== undefined && { step }) };
+    return read(
+      ['queue-metrics', queue, since, step],
+      () => queueServer.call('getQueueMetrics', { path: { queue }, query }),
+      { refetchInterval: 10_000 },
+    );
+  },
 };
 
 /** Without the parts that are empty. */

@@ -2,9 +2,11 @@ import type { Segment } from '../format/search-pages.js';
 import type { Core } from './core.js';
 import { dueMerge, Merge, SearchRows, type MergeSchedule } from './search-segments.js';
 
-/** Bytes of pages that one job writes, in a few milliseconds. */
-const stepBytes = 128 * 1024;
-const pagesPerStep = 500;
+/** Bytes of pages that one job writes, in about a millisecond. */
+const stepBytes = 48 * 1024;
+/** With more segments, steps are larger: under a bulk load there is one step for each batch. */
+const fewSegments = 16;
+const pagesPerStep = 200;
 
 /** Merges segments of search indexes between other writes, one merge at a time. */
 export class SearchMerges implements MergeSchedule {
@@ -78,9 +80,10 @@ export class SearchMerges implements MergeSchedule {
       return this.#active;
     });
     while (merge?.next !== undefined) {
-      const step = await this.#submit(index, (own) =>
-        merge.isCurrent(own) ? merge.step(own, stepBytes) : undefined,
-      );
+      const step = await this.#submit(index, (own) => {
+        const behind = Math.max(1, own.directory.segments.length - fewSegments);
+        return merge.isCurrent(own) ? merge.step(own, stepBytes * behind) : undefined;
+      });
       if (!step) return false;
       merge.done(step);
     }

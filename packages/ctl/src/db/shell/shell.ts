@@ -1,5 +1,5 @@
 import { createInterface, type CompleterResult, type Interface } from 'node:readline';
-import { join } from 'node:path';
+import { join, dirname } from 'node:path';
 import { CommanderError } from 'commander';
 import type { RemoteDatabase } from '@millrace/db/client';
 import { programName } from '../../base/command-name.js';
@@ -10,7 +10,9 @@ import type { Tools } from '../../base/tools.js';
 import type { DatabaseTools } from '../connection.js';
 import { tokenize, unquote } from '../../base/tokens.js';
 import { Completer } from './completion.js';
-import { readHistory, saveHistory } from './history.js';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { messageOf, systemCode } from '@millrace/kit/errors';
+import type { Terminal } from '../../base/terminal.js';
 
 /** Adds the commands of the shell to a command. */
 export type AddCommands = (db: CtlCommand, tools: DatabaseTools) => void;
@@ -196,4 +198,41 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
+}
+
+const maxLines = 1000;
+
+/** Lines typed in earlier shells, newest first, as readline expects. */
+async function readHistory(file: string): Promise<string[]> {
+  try {
+    const text = await readFile(file, 'utf8');
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .toReversed();
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Saves the lines, readable only by the owner, because they may contain private data. */
+async function saveHistory(
+  file: string,
+  lines: readonly string[],
+  { err }: Terminal,
+): Promise<void> {
+  const text = lines
+    .slice(0, maxLines)
+    .toReversed()
+    .map((line) => `${line}\n`)
+    .join('');
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(`${file}.new`, text, { mode: 0o600 });
+    await rename(`${file}.new`, file);
+  } catch (error) {
+    // Not worth failing for: the shell has done its work.
+    err.write(`${programName()}: failed to save the history: ${messageOf(error)}\n`);
+  }
 }

@@ -5,7 +5,14 @@ import type { Clock } from '@millrace/kit/clock';
 import { Turns } from '../../core/turns.js';
 import type { KnownAgent, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
 import { OutputLog, sessionsDirectory, tmuxSocket } from './session-files.js';
-import { startMarkOf, quoted, readExit, signalNames, writeRunScript } from './headless.js';
+import {
+  isSameProcess,
+  quoted,
+  readExit,
+  signalNames,
+  startMarkOf,
+  writeRunScript,
+} from './headless.js';
 import { findProgram } from '../../registry/programs.js';
 import { runProgram } from '../../registry/run-program.js';
 
@@ -84,16 +91,18 @@ export class TmuxDriver implements TalkingDriver {
     const panes = await this.#panes();
     // When tmux does not answer, the state is unknown, which does not mean that the agents ended.
     if (!panes) return new Map();
-    return new Map(
-      agents.map(({ id, directory }): [string, ProcessView] => {
-        const pane = panes.get(id);
-        if (pane && !pane.isDead) return [id, { pid: pane.pid, exit: undefined }];
-        const exit = readExit(directory) ?? pane?.exit;
-        // A pane is dead shortly before tmux knows how its program ended.
-        if (pane && !exit && this.#isFresh(id)) return [id, { pid: pane.pid, exit }];
-        return [id, { pid: undefined, exit }];
-      }),
-    );
+    const views = agents.map(async (agent): Promise<[string, ProcessView]> => {
+      const { id, directory, pid, startMark } = agent;
+      const pane = panes.get(id);
+      if (pane && !pane.isDead) return [id, { pid: pane.pid, exit: undefined }];
+      const exit = readExit(directory) ?? pane?.exit;
+      // A pane is dead shortly before tmux knows how its program ended.
+      if (pane && !exit && this.#isFresh(id)) return [id, { pid: pane.pid, exit }];
+      // On a busy machine a client may not reach the server; the process itself decides.
+      const isAlive = !pane && !exit && pid && startMark && (await isSameProcess(pid, startMark));
+      return [id, { pid: isAlive ? pid : undefined, exit }];
+    });
+    return new Map(await Promise.all(views));
   }
 
   #isFresh(id: string): boolean {

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { read } from '../../api/queries.js';
 import { Button } from '../../parts/controls.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count, millis } from '../../parts/format.js';
@@ -9,11 +10,7 @@ import { useCreateIndex } from './create-index.js';
 
 /** Indexes that would have served slow queries of the collection. */
 export function Advice({ collection }: { collection: string }) {
-  const advice = useQuery({
-    queryKey: ['db-advice'],
-    queryFn: readAdvice,
-    refetchInterval: 10_000,
-  });
+  const advice = useQuery(read(['db-advice'], readAdvice, { refetchInterval: 10_000 }));
   return (
     <Panel title="Advice">
       <Loaded query={advice} rows={1}>

@@ -1,7 +1,7 @@
 import { ApiError } from '@millrace/client';
 import type { DbSchema } from '@millrace/contract/db';
-import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../../api/client.js';
+import { read } from '../../api/queries.js';
 import type { AggregateBody, Condition, FindBody, Group } from './query.js';
 
 type Row = DbSchema<'Record'>;
@@ -56,11 +56,11 @@ export function errorOf(status: number, response: unknown): ApiError {
 
 export const databaseQueries = {
   status: () =>
-    queryOptions({
-      queryKey: ['db-status'],
-      queryFn: () => request<NodeStatus>('GET', '/v1/admin/replication?include_collections=true'),
-      refetchInterval: 5_000,
-    }),
+    read(
+      ['db-status'],
+      () => request<NodeStatus>('GET', '/v1/admin/replication?include_collections=true'),
+      { refetchInterval: 5_000 },
+    ),
 };
 
 export const find = (collection: string, body: FindBody): Promise<FindPage> =>

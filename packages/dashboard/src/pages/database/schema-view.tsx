@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { read } from '../../api/queries.js';
 import { Bar } from '../../parts/bar.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count } from '../../parts/format.js';
@@ -27,11 +28,8 @@ export function SchemaView({ collection }: { collection: string }) {
 }
 
 function DeclaredSchema({ collection }: { collection: string }) {
-  const schema = useQuery({
-    queryKey: ['db-schema', collection],
-    queryFn: () => readSchema(collection),
-    refetchInterval: false,
-  });
+  const key = ['db-schema', collection];
+  const schema = useQuery(read(key, () => readSchema(collection), { refetchInterval: false }));
   return (
     <Panel title="Schema">
       <Loaded query={schema} rows={2}>
@@ -75,12 +73,9 @@ function Declared({ schema }: { schema: CollectionSchema }) {
 }
 
 function SeenFields({ collection }: { collection: string }) {
-  const sample = useQuery({
-    queryKey: ['db-sample', collection],
-    queryFn: async () => (await find(collection, { limit: sampleSize })).records,
-    refetchInterval: false,
-    staleTime: 30_000,
-  });
+  const readSample = async () => (await find(collection, { limit: sampleSize })).records;
+  const options = { refetchInterval: false, staleTime: 30_000 } as const;
+  const sample = useQuery(read(['db-sample', collection], readSample, options));
   return (
     <Panel title="Fields">
       <Loaded query={sample} empty={<Empty title="This collection has no records." />}>

@@ -145,11 +145,8 @@ function List({ dead, isFiltered, selected, onSelect, onOpen }: ListProps) {
   if (query.isPending) return failure || <Loading />;
   if (rows.length === 0) {
     if (failure || query.isFetching) return failure || <Loading />;
-    return isFiltered ? (
-      <Empty title="No dead task matches the filter." />
-    ) : (
-      <Empty title="This queue has no dead tasks." />
-    );
+    const title = isFiltered ? 'No dead task matches the filter.' : 'This queue has no dead tasks.';
+    return <Empty title={title} />;
   }
   return (
     <div className="stack dead-list">

@@ -54,11 +54,8 @@ export function PlanView({ plan }: { plan: Plan }) {
           rows={plan.tasks}
           rowKey={({ key }) => key}
         />
-        {task ? (
-          <TaskDetails plan={plan} task={task} />
-        ) : (
-          <p className="muted panel-body">Select a task to see its prompt and result.</p>
-        )}
+        {task && <TaskDetails plan={plan} task={task} />}
+        {!task && <p className="muted panel-body">Select a task to see its prompt and result.</p>}
       </Panel>
     </>
   );

@@ -1,7 +1,7 @@
 import { ApiError } from '@millrace/client';
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { ChangeTable, SettingErrors, type Difference } from '../../parts/changes.js';
+import { ChangeTable, faultsOf, SettingErrors, type Difference } from '../../parts/changes.js';
 import { Choice } from '../../parts/choice.js';
 import { Field } from '../../parts/controls.js';
 import { FormDialog } from '../../parts/form-dialog.js';
@@ -92,12 +92,7 @@ export function ConfigDialog({ config, onClose, onSaved }: ConfigDialogProps) {
 /** The errors of a refused config by path; empty when it failed for another reason. */
 function errorsOf(error: unknown): Map<string, string> {
   if (!(error instanceof ApiError) || error.status !== 422) return new Map();
-  const { errors = [] } = error.body as { errors?: { pointer: string; message: string }[] };
-  if (errors.length === 0) return new Map([['callback.url', error.detail]]);
-  return new Map(
-    errors.map(({ pointer, message }) => [
-      pointer.replace(/^#?\//, '').replaceAll('/', '.'),
-      message,
-    ]),
-  );
+  const faults = faultsOf(error);
+  if (faults.length === 0) return new Map([['callback.url', error.detail]]);
+  return new Map(faults.map(({ pointer, message }) => [pointer.replaceAll('/', '.'), message]));
 }

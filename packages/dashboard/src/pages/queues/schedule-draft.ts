@@ -1,6 +1,6 @@
-import { ApiError } from '@millrace/client';
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Schedule } from '../../queue/api.js';
+import { faultsOf } from '../../parts/changes.js';
 import { fromBase64, toBase64 } from '../../queue/payload.js';
 
 /** A schedule as texts of a form. */
@@ -66,11 +66,5 @@ export function bodyOf(
 
 /** Messages of a refusal by JSON pointer without its slash; empty when it names no field. */
 export function fieldErrors(error: unknown): ReadonlyMap<string, string> {
-  if (!(error instanceof ApiError)) return new Map();
-  const { errors = [] } = (error.body ?? {}) as {
-    errors?: readonly { pointer: string; message: string }[];
-  };
-  return new Map(
-    errors.map(({ pointer, message }) => [pointer.replace(/^#?\//, ''), message] as const),
-  );
+  return new Map(faultsOf(error).map(({ pointer, message }) => [pointer, message]));
 }

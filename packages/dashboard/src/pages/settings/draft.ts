@@ -1,6 +1,6 @@
 import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { Difference } from '../../parts/changes.js';
+import { faultsOf, type Difference } from '../../parts/changes.js';
 import { unknown } from '../../parts/format.js';
 
 export type ConfigView = DaemonSchema<'ConfigView'>;
@@ -59,11 +59,11 @@ export function valueText({ value, secret }: ConfigEntry): string {
 /** The errors of refused values by key; empty when it failed for another reason. */
 export function errorsOf(error: unknown): Map<string, string> {
   if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') return new Map();
-  const { errors = [] } = error.body as { errors?: { pointer: string; message: string }[] };
-  if (errors.length === 0) return new Map([['', error.detail]]);
+  const faults = faultsOf(error);
+  if (faults.length === 0) return new Map([['', error.detail]]);
   return new Map(
-    errors.map(({ pointer, message }) => {
-      const key = pointer.replace(/^\/values\//, '');
+    faults.map(({ pointer, message }) => {
+      const key = pointer.replace(/^values\//, '');
       // The key is shown beside the message.
       return [key, message.startsWith(`${key} `) ? message.slice(key.length + 1) : message];
     }),
