@@ -2,19 +2,17 @@
  * Kills producers, pull workers and their queue servers with -9 under load, again and again, and judges the
  * end: every accepted task ran and succeeded once, and no lost lease settled anything.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { seededRandom } from '@millrace/kit/random';
 import { checkFencing, checkTask } from './judge.mjs';
 import {
-  startPostgres,
+  queueConfig,
+  runCampaign,
   startProducerProcess,
   startQueueServer,
+  startServers,
   startWorkerProcess,
   token,
-  writeSettings,
 } from './processes.mjs';
 
 const workerCount = 3;
@@ -27,26 +25,8 @@ const retryMs = 50;
 /** Tasks that are judged at the same time. */
 const judgeCount = 8;
 
-/**
- * Runs the rounds: one server on the embedded store, or two on one PostgreSQL. Throws an error that
- * says how to repeat them.
- */
-export async function campaign({ rounds, seed, store = 'embedded', say = () => undefined }) {
-  const home = mkdtempSync(join(tmpdir(), 'millrace-queue-crash-'));
-  const run = new Campaign(seed, say);
-  let keep = false;
-  try {
-    await run.begin(home, store);
-    for (let round = 0; round < rounds; round++) await run.round(round);
-    await run.finish();
-    return run.tally;
-  } catch (error) {
-    keep = true;
-    throw new Error(`${error.message}\nseed ${seed}, files kept in ${home}`, { cause: error });
-  } finally {
-    await run.end();
-    if (!keep) rmSync(home, { recursive: true, force: true });
-  }
+export function campaign({ seed, say = () => undefined, ...options }) {
+  return runCampaign(new Campaign(seed, say), { seed, ...options });
 }
 
 class Campaign {
@@ -80,14 +60,8 @@ class Campaign {
   }
 
   async begin(home, store) {
-    if (store === 'postgres') this.postgres = await startPostgres();
-    for (const name of this.postgres ? ['one', 'two'] : ['one']) {
-      const settings = await writeSettings(join(home, name), this.postgres?.url ?? 'embedded');
-      this.#servers.push({ ...settings, process: await startQueueServer(settings.file) });
-    }
-    const retry = { initial_backoff_ms: 10, max_backoff_ms: 10, max_attempts: 1_000 };
-    const config = { callback: { protocol: 'pull' }, retry, limits: { max_in_flight: 1_000 } };
-    await this.#ask('PUT', '/v1/admin/queues/crash/config', config);
+    await startServers(this, home, store, this.#servers);
+    await this.#ask('PUT', '/v1/admin/queues/crash/config', queueConfig);
     for (let i = 0; i < workerCount; i++) this.#startWorker(i);
     this.#startProducer();
     this.#submitter = this.#submitAll();

@@ -3,44 +3,25 @@
  * ended with what its steps recorded first, read its signal once, has each child once, and its
  * dependent ran after it.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { systemClock } from '@millrace/kit/clock';
 import { seededRandom } from '@millrace/kit/random';
 import {
   flowProgram,
-  startPostgres,
+  queueConfig,
+  runCampaign,
   startQueueServer,
+  startServers,
   startWorkerProcess,
   token,
-  writeSettings,
 } from './processes.mjs';
 
 const workerCount = 2;
 const flowsPerRound = 12;
 const maxWaitMs = 120_000;
 
-export async function campaign({ rounds, seed, store = 'embedded', say = () => undefined }) {
-  const home = mkdtempSync(join(tmpdir(), 'millrace-flow-crash-'));
-  const run = new FlowCampaign(seed);
-  let keep = false;
-  try {
-    await run.begin(home, store);
-    for (let round = 0; round < rounds; round++) {
-      await run.round();
-      say(`round ${round}: ${run.tally.flows} flows, ${run.tally.steps} steps run`);
-    }
-    await run.finish();
-    return run.tally;
-  } catch (error) {
-    keep = true;
-    throw new Error(`${error.message}\nseed ${seed}, files kept in ${home}`, { cause: error });
-  } finally {
-    await run.end();
-    if (!keep) rmSync(home, { recursive: true, force: true });
-  }
+export function campaign({ seed, say = () => undefined, ...options }) {
+  return runCampaign(new FlowCampaign(seed, say), { seed, ...options });
 }
 
 class FlowCampaign {
@@ -61,24 +42,19 @@ class FlowCampaign {
   #ran = new Set();
   #names = 0;
 
-  constructor(seed) {
+  constructor(seed, say) {
     this.random = seededRandom(seed);
+    this.say = say;
   }
 
   async begin(home, store) {
-    if (store === 'postgres') this.postgres = await startPostgres();
-    for (const name of this.postgres ? ['one', 'two'] : ['one']) {
-      const settings = await writeSettings(join(home, name), this.postgres?.url ?? 'embedded');
-      this.#servers.push({ ...settings, process: await startQueueServer(settings.file) });
-    }
-    const retry = { initial_backoff_ms: 10, max_backoff_ms: 10, max_attempts: 1_000 };
-    const config = { callback: { protocol: 'pull' }, retry, limits: { max_in_flight: 1_000 } };
-    await this.#ask('PUT', '/v1/admin/queues/crash/config', config);
+    await startServers(this, home, store, this.#servers);
+    await this.#ask('PUT', '/v1/admin/queues/crash/config', queueConfig);
     for (let i = 0; i < workerCount; i++) this.#startWorker(i);
   }
 
   /** Submits flows and their signals while something is killed. */
-  async round() {
+  async round(round) {
     const submitting = Array.from({ length: flowsPerRound }, () => this.#submit());
     await systemClock.sleep(this.random.integer(0, 400));
     const kinds = this.postgres
@@ -91,6 +67,7 @@ class FlowCampaign {
     if (kind === 'worker' || kind === 'both') kills.push(this.#restartWorker());
     await Promise.all([...kills, ...submitting]);
     this.tally.rounds++;
+    this.say(`round ${round}: ${this.tally.flows} flows, ${this.tally.steps} steps run`);
   }
 
   async finish() {

@@ -2,8 +2,9 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -20,8 +21,41 @@ export const token = 'token-of-the-campaign';
 export const leaseMs = 2_000;
 const maxRunMs = 30;
 
+export const queueConfig = {
+  callback: { protocol: 'pull' },
+  retry: { initial_backoff_ms: 10, max_backoff_ms: 10, max_attempts: 1_000 },
+  limits: { max_in_flight: 1_000 },
+};
+
+/** Runs the rounds of a campaign. Throws an error that says how to repeat them. */
+export async function runCampaign(run, { rounds, seed, store = 'embedded' }) {
+  const home = mkdtempSync(join(tmpdir(), 'millrace-queue-crash-'));
+  let keep = false;
+  try {
+    await run.begin(home, store);
+    for (let round = 0; round < rounds; round++) await run.round(round);
+    await run.finish();
+    return run.tally;
+  } catch (error) {
+    keep = true;
+    throw new Error(`${error.message}\nseed ${seed}, files kept in ${home}`, { cause: error });
+  } finally {
+    await run.end();
+    if (!keep) rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** One server on the embedded store, or two on one PostgreSQL, which the campaign removes. */
+export async function startServers(campaign, home, store, servers) {
+  if (store === 'postgres') campaign.postgres = await startPostgres();
+  for (const name of store === 'postgres' ? ['one', 'two'] : ['one']) {
+    const settings = await writeSettings(join(home, name), campaign.postgres?.url ?? 'embedded');
+    servers.push({ ...settings, process: await startQueueServer(settings.file) });
+  }
+}
+
 /** A durable PostgreSQL of its own, which goes with this process. */
-export async function startPostgres() {
+async function startPostgres() {
   const child = spawn(process.execPath, [postgresProgram, '--durable'], {
     env: { ...process.env, NODE_OPTIONS: '' },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -45,7 +79,7 @@ export async function startPostgres() {
 }
 
 /** Settings of the server; its port stays, so that workers find it again. */
-export async function writeSettings(home, storage) {
+async function writeSettings(home, storage) {
   const port = await freePort();
   mkdirSync(join(home, 'data'), { recursive: true, mode: 0o700 });
   const grants = [{ queue: '*', role: 'admin' }];

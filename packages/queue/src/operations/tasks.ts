@@ -21,7 +21,6 @@ import { dependenciesOf } from './base/dependencies.js';
 import { fail, failBody, failQuery } from './base/refusal.js';
 import { readPayload, readRunAt, requirePayloadSize } from './submit.js';
 
-/** How often the store is asked about a task that may end on another server. */
 /** How often a task is read that may end on another server. */
 const pollMs = 1_000;
 /** The holder of the lease waits for a cancel, which is reported. */

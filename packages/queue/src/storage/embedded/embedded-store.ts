@@ -39,14 +39,6 @@ import type {
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
 import { ListeningStore } from '../port/store-parts.js';
 import { Batcher, RecentTasks, Step } from './step.js';
-import {
-  claimDue,
-  type ClaimResult,
-  extendLease,
-  handlersByQueue,
-  insertTask,
-  settle,
-} from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import {
   delayedCount,
@@ -58,16 +50,7 @@ import {
   toQueue,
   queues,
 } from './queue-state.js';
-import {
-  deleteFinished,
-  deleteRetained,
-  deleteTasksOf,
-  deleteTombstones,
-  endedLeases,
-  expireTasks,
-  hasRetained,
-  listOldTasks,
-} from './upkeep.js';
+import * as upkeep from './upkeep.js';
 import {
   deleteQueue,
   listRows,
@@ -129,7 +112,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     const shared = { transact, maxItems: maxBatchedTasks };
     this.#inserts = new Batcher({
       ...shared,
-      run: (step, { task, now }) => insertTask(step, task, now),
+      run: (step, { task, now }) => changes.insertTask(step, task, now),
       notify: (queue, handlers) => this.notifyWork(queue, handlers),
     });
     this.#settlements = new Batcher({
@@ -200,7 +183,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
     if (tasks.some(({ flow }) => flow)) return this.runFlow(() => insertFlow(tasks, now), now);
-    const work = handlersByQueue(tasks);
+    const work = changes.handlersByQueue(tasks);
     const queues = new Set(work.keys());
     this.#due.beginInsert(queues);
     try {
@@ -260,7 +243,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     const step = new Step(rows, this.#recent);
     const result = task.flow
       ? runNow(insertFlow([task], now), flowIo(step, now))[0]!
-      : insertTask(step, task, now);
+      : changes.insertTask(step, task, now);
     if (step.ended.size > 0) finishFlows(step);
     step.finish();
     // Runs behind the job that this one is part of, once if that is repeated.
@@ -326,8 +309,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     const { queue, now } = request;
     const mayBeDue = (rows: RowReader) => this.#due.isDue(queue, now, rows);
     if (!this.#due.isAssumedDue(queue) && !this.#read(mayBeDue)) return [];
-    let result: ClaimResult | undefined;
-    while (!(result = await this.#transact((step) => claimDue(step, request)))) {
+    let result: changes.ClaimResult | undefined;
+    while (!(result = await this.#transact((step) => changes.claimDue(step, request)))) {
       await this.#untilDone((step) => changes.reorder(step, queue, request.fifoGroups));
     }
     const { tasks, isLimited } = result;
@@ -359,7 +342,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   #settleNow(step: Step, settlement: Settlement): SettleResult {
     const { suspension, steps, now } = settlement;
-    const result = suspension || steps ? settleInFlow(step, settlement) : settle(step, settlement);
+    const result =
+      suspension || steps ? settleInFlow(step, settlement) : changes.settle(step, settlement);
     if (result.kind !== 'settled') return result;
     const { queue, dueAt, groupKey } = result.task;
     // A free slot of `max_in_flight`, the next task of a group, or the task itself.
@@ -371,16 +355,16 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   async extendLease(
     change: Parameters<TaskStore['extendLease']>[0],
   ): Promise<Task | 'lease_lost' | 'not_found'> {
-    return this.#transact((step) => extendLease(step, change));
+    return this.#transact((step) => changes.extendLease(step, change));
   }
 
   async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
-    return this.#read((rows) => endedLeases(rows, request));
+    return this.#read((rows) => upkeep.endedLeases(rows, request));
   }
 
   async expireTasks(request: { now: number; limit: number }): Promise<Task[]> {
     if (!this.#read((rows) => reading.hasExpired(rows, request.now))) return [];
-    const expired = await this.#transact((step) => expireTasks(step, request));
+    const expired = await this.#transact((step) => upkeep.expireTasks(step, request));
     for (const task of expired) this.notifyEnded(task);
     for (const queue of new Set(expired.map((task) => task.queue))) this.#workChanged(queue);
     return expired;
@@ -424,7 +408,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   async deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
     if (!this.#read((rows) => reading.hasFinished(rows, request))) return 0;
-    return this.#transact((step) => deleteFinished(step, request));
+    return this.#transact((step) => upkeep.deleteFinished(step, request));
   }
 
   async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
@@ -436,7 +420,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     if (!this.#read(hasWork)) return 0;
     return this.#transact((step) => {
       this.#events.trim(step.rows, now);
-      return deleteTombstones(step, request);
+      return upkeep.deleteTombstones(step, request);
     });
   }
 
@@ -454,8 +438,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async deleteRetained(request: { now: number; limit: number }): Promise<number> {
-    if (!this.#read((rows) => hasRetained(rows, request.now))) return 0;
-    return this.#transact((step) => deleteRetained(step, request));
+    if (!this.#read((rows) => upkeep.hasRetained(rows, request.now))) return 0;
+    return this.#transact((step) => upkeep.deleteRetained(step, request));
   }
 
   async listRows(range: RowRange): Promise<Row[]> {
@@ -500,11 +484,13 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   #oldTasksListed(): Promise<void> {
-    this.#listed ??= listOldTasks(this.database, () => this.#isClosed).catch((error: unknown) => {
-      // The next call tries again.
-      this.#listed = undefined;
-      throw unavailable(error);
-    });
+    this.#listed ??= upkeep
+      .listOldTasks(this.database, () => this.#isClosed)
+      .catch((error: unknown) => {
+        // The next call tries again.
+        this.#listed = undefined;
+        throw unavailable(error);
+      });
     return this.#listed;
   }
 
@@ -514,7 +500,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   private async deleteTasksOf(queue: number): Promise<void> {
-    await this.#untilDone((step) => deleteTasksOf(step, queue, deletedPerStep));
+    await this.#untilDone((step) => upkeep.deleteTasksOf(step, queue, deletedPerStep));
   }
 
   async #untilDone(run: (step: Step) => boolean): Promise<void> {

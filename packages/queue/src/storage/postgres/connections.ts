@@ -30,10 +30,10 @@ export interface Transaction extends Queryable {
    */
   queryLast<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   /** The commit and statements before it do not wait for this one, but fail with it. */
-  queryLater<Row>(
+  queryLater(
     statement: Statement,
     values: readonly unknown[],
-    use?: (rows: Row[]) => void,
+    use?: (rows: readonly unknown[]) => void,
   ): void;
 }
 
@@ -210,12 +210,12 @@ class OpenTransaction implements Transaction {
     return rowsOf<Row>(this.client, statement, values);
   }
 
-  queryLater<Row>(
+  queryLater(
     statement: Statement,
     values: readonly unknown[],
-    use?: (rows: Row[]) => void,
+    use?: (rows: readonly unknown[]) => void,
   ): void {
-    const later = this.query<Row>(statement, values).then(use);
+    const later = this.query(statement, values).then(use);
     later.catch(() => undefined);
     this.awaited.push(later);
   }

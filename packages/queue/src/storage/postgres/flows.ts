@@ -118,8 +118,8 @@ async function changeTasks(
   if (moved.length > 0) {
     const dueAt = bigintArray(moved.map((change) => wholeMs(change.dueAt!)));
     const values = [...flowValues(moved), dueAt, now];
-    db.queryLater<{ name: string }>(sql.moveFlows, values, (rows) => {
-      for (const { name } of rows) effects?.queues.add(name);
+    db.queryLater(sql.moveFlows, values, (rows) => {
+      for (const { name } of rows as { name: string }[]) effects?.queues.add(name);
     });
   }
   setFlows(
