@@ -85,6 +85,20 @@ describe('search', () => {
     expect((await db.verify()).problems).toEqual([]);
   });
 
+  test('is refused in a transaction that began before the index was ready', async () => {
+    const db = await scratch.open();
+    const docs = db.collection('docs');
+    await docs.insert({ title: 'durable' });
+    const tx = await db.begin();
+    await db.catalog.createIndex('docs', { search: ['title'] });
+    await db.indexesBuilt();
+    await expect(tx.collection(docs).find({ search: 'durable' })).rejects.toThrow(
+      'The index docs(search:title) was not ready when the transaction began. Begin another one.',
+    );
+    tx.rollback();
+    expect((await docs.find({ search: 'durable' })).records).toHaveLength(1);
+  });
+
   test('is built online, survives a reopen, a rename, a drop and a compaction', async () => {
     const { db, docs } = await library();
     await db.catalog.createIndex('docs', { search: ['title'], language: 'de' });

@@ -17,7 +17,7 @@ import { checkFind } from '../query/query.js';
 import type { Slice } from '../core/slice.js';
 import type { QuerySource } from '../query/source.js';
 import type { ReadView } from '../storage/views.js';
-import { checkCollectionName } from '../value/documents.js';
+import { checkCollectionName, refuse } from '../value/documents.js';
 
 /** Reads of single records, from the newest commit that is visible or inside a transaction. */
 export class Reads {
@@ -112,6 +112,14 @@ export async function searchReady({ catalog, clock }: Core, name: string): Promi
   timer.cancel();
 }
 
+/** Refuses an index that became ready later: the snapshot of the transaction lacks its entries. */
+function requireIndex(transaction: Transaction, { indexes }: CollectionInfo, kind: string): void {
+  const [found, ...others] = indexes.filter(({ definition }) => definition.kind === kind);
+  if (!found || transaction.usableIndexes({ indexes: [found, ...others] }).length > 0) return;
+  const problem = `The index ${found.name} was not ready when the transaction began.`;
+  throw refuse('INDEX_REQUIRED', `${problem} Begin another one.`);
+}
+
 /** Queries on one collection: each on one snapshot, or inside a transaction. */
 export class Queries {
   constructor(private readonly core: Core) {}
@@ -123,7 +131,12 @@ export class Queries {
     transaction?: Transaction,
   ): AsyncGenerator<FindBatch & ReadPoint, void, void> {
     const query = checkFind(input);
-    if (query.search || query.near) await searchReady(this.core, name);
+    if (query.search || query.near) {
+      await searchReady(this.core, name);
+      const collection = transaction && this.core.catalog.find(name);
+      if (collection && query.search) requireIndex(transaction, collection, 'search');
+      if (collection && query.near) requireIndex(transaction, collection, 'vector');
+    }
     const slice = this.core.newSlice();
     // Before the snapshot: queries that wait must not hold snapshots.
     if (!transaction) await slice.begin();

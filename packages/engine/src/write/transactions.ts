@@ -136,7 +136,7 @@ export class Transaction implements Target {
     this.#reads.notePredicate(predicate);
   }
 
-  usableIndexes(collection: CollectionInfo): IndexInfo[] {
+  usableIndexes(collection: Pick<CollectionInfo, 'indexes'>): IndexInfo[] {
     return collection.indexes.filter((index) => this.#usableIndexes.has(index));
   }
 
