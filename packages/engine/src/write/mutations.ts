@@ -218,6 +218,7 @@ export function moveEntries(
   isBuild = false,
 ): void {
   const { writer } = core;
+  index.touched?.add(id);
   if (index.definition.kind === 'search') {
     writer.changeSearch({ index: index.id, id, payload: fresh.payload, isBuild });
     return;
