@@ -1,4 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { startWorker } from './task-worker.js';
+import { defineTasks } from './tasks.js';
 import type { ClaimedTask, QueueTransport } from './transport.js';
 import { startRawWorker } from './worker.js';
 
@@ -6,18 +8,22 @@ afterEach(() => vi.restoreAllMocks());
 
 const claimed = { id: 'T1', lease_token: 'l1' } as ClaimedTask;
 
-/** A queue with one task, which is cancelled as soon as it runs. */
-function cancellingQueue() {
-  const left = [claimed];
-  const settle = vi.fn<QueueTransport['settle']>(async () => []);
-  const extend = vi.fn<QueueTransport['extend']>(async () => {
-    throw Object.assign(new Error('The task T1 was cancelled.'), { code: 'LEASE_LOST' });
-  });
-  const claim: QueueTransport['claim'] = async (_queue, _request, signal) => {
+function claimOf(task: ClaimedTask): QueueTransport['claim'] {
+  const left = [task];
+  return async (_queue, _request, signal) => {
     const tasks = left.splice(0);
     if (tasks.length > 0) return tasks;
     return new Promise((resolve) => signal.addEventListener('abort', () => resolve([])));
   };
+}
+
+/** A queue with one task, which is cancelled as soon as it runs. */
+function cancellingQueue() {
+  const settle = vi.fn<QueueTransport['settle']>(async () => []);
+  const extend = vi.fn<QueueTransport['extend']>(async () => {
+    throw Object.assign(new Error('The task T1 was cancelled.'), { code: 'LEASE_LOST' });
+  });
+  const claim = claimOf(claimed);
   return { transport: { claim, settle, extend } as unknown as QueueTransport, settle, extend };
 }
 
@@ -41,4 +47,25 @@ test('worker: a cancelled task is reported once, in one line, and not settled', 
   expect(printed.mock.calls).toEqual([['w1: The task T1 was cancelled.']]);
   expect(extend).toHaveBeenCalledTimes(1);
   expect(settle).not.toHaveBeenCalled();
+});
+
+test('worker: progress that a handler in a thread awaits is stored before its result', async () => {
+  const calls: string[] = [];
+  const transport = {
+    claim: claimOf({ ...claimed, handler_ref: 'a', payload: '' }),
+    extend: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      calls.push('extended');
+      return { lease_expires_at: null };
+    },
+    settle: async () => [{ result: calls.push('settled') }],
+    onStopped: () => () => undefined,
+  } as unknown as QueueTransport;
+  const program = `export default { a: async ({ progress }) => progress({ percent: 50 }) };`;
+  const file = new URL(`data:text/javascript,${encodeURIComponent(program)}`);
+  const tasks = defineTasks<{ a: unknown }>();
+  const worker = startWorker(transport, { queue: 'mail', threads: 1 }, tasks, file);
+  await vi.waitFor(() => expect(calls).toContain('settled'), { timeout: 60_000 });
+  await worker.stop();
+  expect(calls).toEqual(['extended', 'settled']);
 });
