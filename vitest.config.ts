@@ -16,15 +16,19 @@ const durations = JSON.parse(
   readFileSync(new URL('test/durations.json', import.meta.url), 'utf8'),
 ) as Record<string, number>;
 
-function secondsOf({ moduleId }: TestSpecification): number {
-  return durations[relative(import.meta.dirname, moduleId).replaceAll('\\', '/')] ?? 1;
+function pathOf({ moduleId }: TestSpecification): string {
+  return relative(import.meta.dirname, moduleId).replaceAll('\\', '/');
+}
+
+function secondsOf(file: TestSpecification): number {
+  return durations[pathOf(file)] ?? 1;
 }
 
 /** What takes long begins first, so that no core idles at the end; shards take equally long. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const order = ['alone', 'whole', 'beside the code'];
-    const rank = ({ project }: TestSpecification) => order.indexOf(project.name);
+    const rank = (file: TestSpecification) =>
+      file.project.name === 'alone' ? 0 : pathOf(file).includes('/src/') ? 2 : 1;
     return files.toSorted((a, b) => rank(a) - rank(b) || secondsOf(b) - secondsOf(a));
   }
 
@@ -67,19 +71,12 @@ export default defineConfig({
     // Loading the modules anew for each of hundreds of files costs as much as the tests.
     isolate: false,
     projects: [
+      // One for all: the workers and the transforms of one project do not serve another.
       {
         extends: true,
         test: {
-          name: 'beside the code',
-          include: ['packages/*/src/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...alone],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'whole',
-          include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+          name: 'together',
+          include: ['packages/*/{src,test}/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...alone],
         },
       },
