@@ -47,12 +47,15 @@ const faults: Record<string, string> = {
     WHERE (b.pending, b.in_flight, b.dead) <> (l.pending, l.in_flight, e.dead)`,
 };
 
+const allFaults = Object.entries(faults)
+  .map(
+    ([fault, text]) => `SELECT '${fault}: ' || json_agg(row)::text AS problem
+    FROM (SELECT * FROM (${text}) AS found LIMIT 3) AS row HAVING count(*) > 0`,
+  )
+  .join('\nUNION ALL\n');
+
 /** Finds inconsistent rows. */
 export async function tableProblems(postgres: PostgresServer, url: string): Promise<string[]> {
-  const problems: string[] = [];
-  for (const [fault, text] of Object.entries(faults)) {
-    const rows = await postgres.sql(url, text);
-    if (rows.length > 0) problems.push(`${fault}: ${JSON.stringify(rows.slice(0, 3))}`);
-  }
-  return problems;
+  const rows = await postgres.sql(url, allFaults, 'faults');
+  return rows.map(({ problem }) => String(problem));
 }

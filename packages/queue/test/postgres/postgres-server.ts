@@ -13,8 +13,8 @@ export interface PostgresServer {
    * Other test files have others.
    */
   database(name: string, template?: string): Promise<string>;
-  /** Asks one of its databases. */
-  sql(url: string, text: string): Promise<Record<string, unknown>[]>;
+  /** Asks one of its databases. With a name, the statement is planned once. */
+  sql(url: string, text: string, name?: string): Promise<Record<string, unknown>[]>;
   /** Closes the connection of `sql` to a database. */
   forget(url: string): Promise<void>;
   stop(): Promise<void>;
@@ -82,7 +82,7 @@ export async function ownPostgres({ isDurable = true } = {}): Promise<PostgresSe
   const { port } = await next();
   if (!isDurable) letGo(child);
   const url = (name: string) => `postgres://postgres:password@127.0.0.1:${port}/${name}`;
-  const sql: PostgresServer['sql'] = async (at, text) => {
+  const sql: PostgresServer['sql'] = async (at, text, name = '') => {
     let client = clients.get(at);
     if (!client) {
       client = new Client({ connectionString: at });
@@ -90,7 +90,7 @@ export async function ownPostgres({ isDurable = true } = {}): Promise<PostgresSe
       await client.connect();
       clients.set(at, client);
     }
-    const { rows } = await client.query(text);
+    const { rows } = await client.query(name === '' ? text : { name, text });
     return rows as Record<string, unknown>[];
   };
   return {
