@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { acpCases, openQuestion, overAcp } from './acp-cases.mjs';
 import { conductCases } from './conduct-cases.mjs';
+import { shapeCases } from './shapes.mjs';
 import {
   answerDialogs,
   contextReaches,
@@ -157,7 +158,6 @@ const terminalCases = {
       20_000,
     );
     await world.stop(id);
-    if (cli.clearsScreen) return;
     assert.equal((await read()).trim(), 'the second one', 'after its end');
   },
 
@@ -222,7 +222,7 @@ const terminalCases = {
     await world.reach(id, 'idle', 60_000);
     await turn(world, id, '[[usage in=9000 out=5]] [[say little]]');
     const session = await contextReaches(world, id, 9_000);
-    assert.equal(session.context_window, cli.contextWindow);
+    assert.equal(session.context_window ?? null, cli.contextWindow ?? null);
     await world.stop(id);
   },
 
@@ -357,4 +357,5 @@ export const cases = {
   ...acpCases,
   ...otherCases,
   ...conductCases,
+  ...shapeCases,
 };

@@ -9,12 +9,6 @@ import { fileURLToPath } from 'node:url';
 const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
 
-const noSize = 'its transcripts are read for tokens, not for the size of the context';
-const noContext = {
-  'headless: session, model, context': noSize,
-  'tmux: session, model, context': noSize,
-  'tmux: context and compaction': noSize,
-};
 const noResume = 'a restart begins a new conversation with the prompt';
 const noMcp = 'not part of this suite';
 const noConducting = {
@@ -120,7 +114,6 @@ export const clis = {
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     known: {
       ...noAsking,
-      ...noContext,
       ...noConducting,
       'tmux: stop and resume': noResume,
     },
@@ -144,7 +137,6 @@ export const clis = {
     known: {
       ...noAsking,
       'headless: 429 with reset time': silentRetries,
-      ...noContext,
       ...noConducting,
     },
     setUp({ home, modelUrl }) {
@@ -167,9 +159,7 @@ export const clis = {
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     shellTool: (command) => `bash ${JSON.stringify({ command, description: 'Run it' })}`,
     questionsPerCommand: 2,
-    clearsScreen: true,
     remarks: {
-      'tmux: last answer is the result': 'it clears its screen at its end, and the answer with it',
       'acp: question answered': asksTwice,
       'tmux: question answered': asksTwice,
     },

@@ -3,7 +3,7 @@
  * repository to work in and a fake model server. Nothing of the machine's own configuration is
  * read.
  */
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -109,6 +109,13 @@ export class World {
       GIT_COMMITTER_EMAIL: 'a@example.com',
     };
     return execFileSync('git', args, { cwd: this.repository, env, encoding: 'utf8' });
+  }
+
+  /** The help of a CLI, or of one of its commands. */
+  help(name, words) {
+    const options = { cwd: this.elsewhere, env: this.environment, encoding: 'utf8', input: '' };
+    const { stdout, stderr } = spawnSync(name, [...words, '--help'], options);
+    return `${stdout}\n${stderr}`;
   }
 
   startDaemon() {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
+import { changes } from '../agents/shapes.mjs';
 import { root } from './prepare.mjs';
 
 const defects = {
@@ -43,6 +44,7 @@ export async function supportPage({ stored, clis, cases, platform }) {
     ),
     '',
     ...notesOf(names, cases, cellOf),
+    ...changeLines(),
     ...regressionLines(cells[0]?.build),
   ];
   return format(lines.join('\n'), { parser: 'markdown', printWidth: 100 });
@@ -75,6 +77,17 @@ function notesOf(names, cases, cellOf) {
     }),
   );
   return notes.length > 0 ? ['## Notes', '', ...notes, ''] : [];
+}
+
+/** What a version writes and offers that the one before it did not, and the other way round. */
+function changeLines() {
+  const lines = changes().flatMap(({ name, from, to, lines: changed }) => [
+    `${name} ${to} compared with ${from}:`,
+    '',
+    ...(changed.length === 0 ? ['- no difference'] : changed.map((line) => `- ${line}`)),
+    '',
+  ]);
+  return lines.length > 0 ? ['## Changes of versions', '', ...lines] : [];
 }
 
 /** What `agents/regressions.mjs --publish` counted; the tested build is the last of each defect. */

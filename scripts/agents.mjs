@@ -20,6 +20,11 @@ Exits with 1 when a case fails that is not known to.`,
       multiple: true,
       help: 'Only cases with this in their name; may be repeated',
     },
+    record: {
+      type: 'boolean',
+      default: false,
+      help: 'Write what this version of a CLI writes and offers to agents/shapes.json',
+    },
     publish: { type: 'boolean', default: false, help: 'Write docs/reference/agent-support.md' },
   },
 });
@@ -62,7 +67,7 @@ process.exit(isRed ? 1 : 0);
 
 async function runCli(name) {
   // A second version of a CLI is a row of its own, and the same backend.
-  const cli = { name, row: name, ...clis[name] };
+  const cli = { name, row: name, isRecording: options.record, ...clis[name] };
   if (cli.binary() === undefined) {
     say(`${name}: not installed; npm has no build for ${platform} or could not fetch it`);
     for (const row of table.values()) row.set(name, 'no build');

@@ -250,7 +250,10 @@ describe('test', () => {
   afterAll(() => own.remove());
 
   test('walks through start, prompt, answer and stop, and leaves nothing behind', async () => {
-    const { code, out, err } = await own.ctl(['backend', 'test', 'mycli', '--prompt', 'hello']);
+    // A process of its own, which must not end before the agent does.
+    const words = ['backend', 'test', 'mycli', '--prompt', 'hello'];
+    const options = { cwd: own.home, input: '' };
+    const { code, out, err } = await startCtl(words, own.env, options).ended;
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/^start {3}started with the driver headless/);
     expect(out).toContain('answer  | you said: hello\n');

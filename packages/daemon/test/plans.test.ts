@@ -5,6 +5,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectSchema } from './support/client.js';
 import { afterEvents } from './support/event-source.js';
+import { installFakeAgent } from './support/fake-agent.js';
 import { FakeClis } from './support/fake-clis.js';
 import {
   gitIn,
@@ -24,6 +25,7 @@ let count = 0;
 beforeAll(async () => {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-plans-')));
   new FakeClis(join(home, 'bin')).add('gemini', 'process.exit(3);');
+  await installFakeAgent(join(home, 'bin'), ['codex']);
   daemon = await startAgentDaemon({ home, flags: { 'agents-feedback-interval': '100ms' } });
 }, 60_000);
 afterAll(async () => {
@@ -101,7 +103,12 @@ test('plan: failures skip what depends on them, and checks decide', async () => 
     title: 'Checks',
     repo,
     tasks: [
-      { key: 'good', prompt: 'write a.txt', verify: 'test -f a.txt && echo fine' },
+      {
+        key: 'good',
+        backend: 'any free',
+        prompt: 'write a.txt',
+        verify: 'test -f a.txt && echo fine',
+      },
       { key: 'bad', prompt: 'write b.txt', verify: 'echo broken; exit 3' },
       { key: 'after', prompt: 'x', depends_on: ['bad', 'good'] },
       { key: 'far', prompt: 'x', depends_on: ['after'] },
@@ -169,7 +176,7 @@ test('race, review and merge gate: pick one, findings go back, a yes merges', as
 
 test('race: a judge picks, and a person does where it names none', async () => {
   const repo = freshRepo();
-  const race = { backends: ['claude', 'claude'], judge: 'claude' };
+  const race = { backends: ['claude', 'codex'], judge: 'claude' };
   // The fake agent answers with the first line of its prompt, which is no pick; the order is data.
   const task = (prompt: string) => ({ key: 'r', prompt, race });
   const judged = await create({
@@ -304,11 +311,7 @@ test.each([
     '/tasks/0/race/1',
     'did you mean codex?',
   ],
-  [
-    { tasks: [{ key: 'a', prompt: 'x', backend: 'codex' }] },
-    '/tasks/0/backend',
-    'is not installed',
-  ],
+  [{ tasks: [{ key: 'a', prompt: 'x', backend: 'qwen' }] }, '/tasks/0/backend', 'is not installed'],
   [
     { tasks: [{ key: 'a', prompt: 'x', review: { by: 'nobody' } }] },
     '/tasks/0/review/by',

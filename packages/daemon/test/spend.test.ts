@@ -201,6 +201,7 @@ test('metrics: Prometheus reads them with the token, or at an address of their o
     'millrace_daemon_tokens_total{backend="claude",kind="cache_read"} 10000',
     'millrace_daemon_exact_usd_total{backend="claude",model="claude-opus-4-5"} 0.035',
     'millrace_daemon_questions_waiting 0',
+    'millrace_daemon_sessions{status="waiting_for_input"} 0',
     'millrace_daemon_spawn_seconds_count 0',
   ]) {
     expect(text).toContain(series);

@@ -3185,7 +3185,7 @@ export interface components {
        * @enum {string}
        */
       assignee?: 'agent' | 'person';
-      /** @description The backend to run; absent or `any` means any that is free: installed, enabled, not limited, with the fewest running agents. */
+      /** @description The backend to run; absent, `any` or `any free` means any that is free: installed, enabled, not limited, with the fewest running agents. */
       backend?: string;
       /** @description Path of the git repository; absent means that of the plan. */
       repo?: string;

@@ -7,6 +7,7 @@ import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { parseDuration, UnitError } from '@millrace/kit/units';
 import { hasEnded } from '../agent/find-session.js';
 import { asTyped } from '../base/command-name.js';
+import { rest } from '../base/rest.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { printable } from '../render/text.js';
@@ -162,7 +163,7 @@ class Walk {
     const { questions } = await this.api.call('listQuestions', { query });
     const next = questions.find(({ id }) => !answered.has(id));
     if (!next) {
-      await systemClock.sleep(pollMs);
+      await rest(pollMs);
       return;
     }
     answered.add(next.id);
@@ -199,7 +200,7 @@ class Walk {
         const reason = session.status_reason ?? 'nothing is known';
         throw new Refusal('TIMEOUT', `it is still ${session.status} (${reason}); see --timeout`);
       }
-      await systemClock.sleep(pollMs, this.tools.lifecycle.interrupted);
+      await rest(pollMs, this.tools.lifecycle.interrupted);
     }
   }
 }

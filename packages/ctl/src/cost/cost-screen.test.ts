@@ -18,6 +18,7 @@ Spent in total              $14.25  2.1M in, 420k out
 Saved: kept out of context   $0.41  81k of 90k (90%)
 Saved: local model           $0.01  1.2k tokens moved
 At the family rates: $12.50 in total, $2.50 today, cache ($1.75) not included.
+No price is known of gpt-5-codex: tokens alone are shown.
 Savings assume 4 bytes per token (measure it with ctl usage savings --calibrate).
 Spend is HEURISTIC, savings are HEURISTIC.
 `.slice(1),

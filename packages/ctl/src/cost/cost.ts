@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { familyRates, knownSum, priceText } from '../usage/spend-screen.js';
+import { familyRates, knownSum, priceText, unpriced } from '../usage/spend-screen.js';
 import { readWholeSpend } from '../usage/whole-spend.js';
 import { humanCount } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
@@ -68,5 +68,5 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
       : `Savings assume 4 bytes per token (measure it with ${asTyped('ctl usage savings --calibrate')}).`;
   const kinds = `Spend is ${spend.basis}, savings are ${savings.basis}.`;
   const notes = [basis, kinds].map((line) => `${sheet.paint('dim', line)}\n`).join('');
-  return table + familyRates(spend, sheet) + notes;
+  return table + familyRates(spend, sheet) + unpriced(spend, sheet) + notes;
 }

@@ -29,8 +29,9 @@ test('text: is edited, sent by Enter and cancelled by Escape', async () => {
   expect(stepOf(prompt, 'a', key({ ctrl: true })).prompt).toBe(prompt);
   expect(await stepOf(prompt, '', key({ return: true })).run?.()).toBe('sent ye');
   expect(stepOf(prompt, '', key({ escape: true }))).toEqual({ prompt: undefined });
-  // A busy machine reads the text and the Enter after it at once.
+  // A busy machine reads several keys at once.
   expect(await stepOf(prompt, 's\r', key()).run?.()).toBe('sent yes');
+  expect(stepOf(prompt, '\u007F\u007Fno', key()).prompt).toMatchObject({ value: 'no' });
   const empty = { ...prompt, value: ' ' };
   expect(stepOf(empty, '', key({ return: true }))).toEqual({ prompt: undefined });
 });

@@ -42,18 +42,17 @@ export function stepOf(prompt: Prompt, input: string, key: Key): Step {
 }
 
 function textStep(prompt: Prompt & { kind: 'text' }, input: string, key: Key): Step {
-  const { submit } = prompt;
-  // On a busy machine the text and the Enter after it arrive as one input.
-  const isWhole = key.return || (!key.ctrl && !key.meta && input.endsWith('\r'));
-  const value = isWhole && !key.return ? prompt.value + input.slice(0, -1) : prompt.value;
-  if (isWhole) {
-    return value.trim() === '' && !prompt.mayBeEmpty
-      ? { prompt: undefined }
-      : { prompt: undefined, run: () => submit(value) };
+  if (key.ctrl || key.meta) return { prompt };
+  // On a busy machine several keys arrive as one input, with Enter as the last one.
+  const keys = key.return ? '\r' : key.backspace || key.delete ? '\u007F' : input;
+  let { value } = prompt;
+  for (const each of keys.replace(/\r$/, '')) {
+    value = each === '\u007F' || each === '\b' ? value.slice(0, -1) : value + each;
   }
-  if (key.backspace || key.delete) return { prompt: { ...prompt, value: value.slice(0, -1) } };
-  if (key.ctrl || key.meta || input === '') return { prompt };
-  return { prompt: { ...prompt, value: value + input } };
+  if (!keys.endsWith('\r'))
+    return { prompt: value === prompt.value ? prompt : { ...prompt, value } };
+  const isNothing = value.trim() === '' && !prompt.mayBeEmpty;
+  return { prompt: undefined, ...(!isNothing && { run: () => prompt.submit(value) }) };
 }
 
 /** Keys of a prompt, for the last line. */

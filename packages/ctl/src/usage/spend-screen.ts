@@ -67,7 +67,8 @@ export function familyRates(rollup: SpendRollup, { paint }: Sheet): string {
   return `${paint('dim', text)}\n`;
 }
 
-function unpriced({ unpriced_models: models = [] }: SpendRollup, { paint }: Sheet): string {
+/** Models whose tokens are in no sum of dollars. */
+export function unpriced({ unpriced_models: models = [] }: SpendRollup, { paint }: Sheet): string {
   if (models.length === 0) return '';
   const names = models.slice(0, dearest).join(', ');
   const more = models.length > dearest ? ` and ${models.length - dearest} more` : '';

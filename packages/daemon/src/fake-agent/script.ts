@@ -83,9 +83,17 @@ export interface Options {
   permissionTool: string | undefined;
 }
 
-const flagsWithValue = new Set(['--output-format', '--permission-mode', '--add-dir']);
+const flagsWithValue = new Set([
+  '--output-format',
+  '--permission-mode',
+  '--add-dir',
+  // Of codex and gemini, under whose names it can stand for them in a race.
+  '--approval-mode',
+  '--sandbox',
+  '--config',
+]);
 
-/** Parses the arguments of claude that matter here. */
+/** Parses the arguments of claude that matter here, and those of others that name no prompt. */
 export function optionsOf(args: readonly string[]): Options {
   const options: Options = {
     isPrint: false,
@@ -108,6 +116,7 @@ export function optionsOf(args: readonly string[]): Options {
       at++;
       if (args[at] === 'stream-json') options.isJson = true;
     } else if (arg === '--') words.push(...args.slice(at + 1));
+    else if (at === 0 && arg === 'exec') options.isPrint = true;
     else if (!arg.startsWith('-')) words.push(arg);
     if (arg === '--') break;
   }

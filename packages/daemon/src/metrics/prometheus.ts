@@ -10,6 +10,18 @@ export interface SeriesSources {
   spend: () => readonly SpentByModel[];
 }
 
+/** All of them are shown, so that a rule finds a 0 and not nothing. */
+const sessionStatuses: readonly DaemonSchema<'SessionStatus'>[] = [
+  'spawning',
+  'working',
+  'waiting_for_input',
+  'idle',
+  'rate_limited',
+  'errored',
+  'done',
+  'orphaned',
+];
+
 const spawnBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** The daemon's series, named `millrace_daemon_*`. */
@@ -84,6 +96,7 @@ export class DaemonSeries {
   async #read({ sessions, questions, usage, spend }: SeriesSources): Promise<void> {
     const [all, open] = await Promise.all([sessions(), questions()]);
     this.#sessions.reset();
+    for (const status of sessionStatuses) this.#sessions.set({ status }, 0);
     for (const { status } of all) this.#sessions.inc({ status });
     this.#questions.set(open.length);
     this.#percent.reset();

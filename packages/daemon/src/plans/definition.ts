@@ -23,7 +23,8 @@ export interface CheckParts {
   git: GitParts;
 }
 
-const anyBackend = 'any';
+/** Names of whichever backend is free. */
+const anyBackend = new Set(['any', 'any free']);
 const maxDefinitionBytes = 1_310_720;
 
 /** Refuses a plan that cannot run as written, with the place of each fault. */
@@ -97,7 +98,7 @@ async function backendFaults(
   const known = [...rows.keys()].filter((id) => id !== localId);
   const named = tasks.flatMap((task, index) => backendsIn(task, `/tasks/${index}`));
   return named.flatMap(([pointer, id]) => {
-    if (id === anyBackend) return [];
+    if (anyBackend.has(id)) return [];
     const row = rows.get(id);
     if (!row || id === localId) {
       const message = `names the backend "${id}", which does not exist${meant(id, known)}`;
@@ -164,7 +165,7 @@ export function feedbackOf(feedback: TaskDefinition['feedback']) {
 
 /** The backend that a task names; undefined: any that is free. */
 export function namedBackend(backend: string | undefined): string | undefined {
-  return backend === anyBackend ? undefined : backend;
+  return backend === undefined || anyBackend.has(backend) ? undefined : backend;
 }
 
 /** A plan before anything has run. */

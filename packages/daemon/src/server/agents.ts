@@ -20,7 +20,7 @@ export interface AgentsParts
   extends
     Base,
     Pick<Programs, 'backends' | 'acp' | 'flags'>,
-    Pick<Accounts, 'readSpend' | 'refreshCopy' | 'recorder'> {
+    Pick<Accounts, 'readSpend' | 'refreshCopy' | 'opencodeAnswer' | 'recorder'> {
   acpHost?: string | undefined;
   permissionTool?: string | undefined;
   spawnTimes?: number[] | undefined;

@@ -96,6 +96,8 @@ export interface Accounts {
   readSpend: () => ReturnType<Spend['read']>;
   /** Copies new rows of opencode's database; nothing while the spend is not counted. */
   refreshCopy: () => Promise<void>;
+  /** The last answer of a conversation in that database. */
+  opencodeAnswer: (id: string) => Promise<string | undefined>;
 }
 
 export function openAccounts(base: Base, backends: Backends): Accounts {
@@ -121,7 +123,8 @@ export function openAccounts(base: Base, backends: Backends): Accounts {
   });
   undo.add(() => usage.close());
   let counted: Spend | undefined;
-  const openSpend = () => (counted ??= spendOf(base, backends));
+  const copy = opencodeOf(base, backends);
+  const openSpend = () => (counted ??= spendOf(base, copy));
   // Budget caps need the spend even when reports are off.
   const spend = isOn || hasCap(settings) || settings.insights ? openSpend() : undefined;
   undo.add(() => counted?.close());
@@ -130,7 +133,8 @@ export function openAccounts(base: Base, backends: Backends): Accounts {
   undo.add(() => ledger?.close());
   const readSpend = () => openSpend().read();
   const refreshCopy = async () => counted?.copyNow();
-  return { thinker, usage, savings, recorder, spend, readSpend, refreshCopy };
+  const opencodeAnswer = (id: string) => copy.lastAnswer(id);
+  return { thinker, usage, savings, recorder, spend, readSpend, refreshCopy, opencodeAnswer };
 }
 
 function hasCap({ tokens }: DaemonSettings): boolean {
@@ -165,13 +169,11 @@ function thinkerOf(
   });
 }
 
-function spendOf(base: Base, backends: Backends): Spend {
-  const { settings, world, environment, dataDir, store, reports, variablesFor } = base;
-  const { clock, log } = world;
-  const copy = new OpencodeCopy({
+function opencodeOf(base: Base, backends: Backends): OpencodeCopy {
+  const { world, environment, dataDir, variablesFor } = base;
+  return new OpencodeCopy({
+    ...world,
     dataDir,
-    clock,
-    log,
     home: environment['HOME'] || homedir(),
     environment: variablesFor('opencode'),
     program: async () => {
@@ -179,6 +181,11 @@ function spendOf(base: Base, backends: Backends): Spend {
       return row?.installed ? row.binary_path : undefined;
     },
   });
+}
+
+function spendOf(base: Base, copy: OpencodeCopy): Spend {
+  const { settings, world, environment, dataDir, store, reports } = base;
+  const { clock, log } = world;
   const spend = new Spend({
     clock,
     log,

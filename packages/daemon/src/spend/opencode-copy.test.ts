@@ -27,6 +27,11 @@ function fakeOpencode(): string {
   const source = `#!${process.execPath}
 const { appendFileSync, readFileSync } = require('node:fs');
 const query = process.argv.at(-1);
+if (query.includes('FROM part')) {
+  const rows = [{ message: 'm2', text: 'it works.' }, { message: 'm2', text: 'Done:' }, { message: 'm1', text: 'no' }];
+  console.log(query.includes("session_id = 's1'") ? JSON.stringify(rows) : '[]');
+  process.exit();
+}
 const since = Number(/time_updated >= (\\d+)/.exec(query)[1]);
 appendFileSync('${home}/queries', since + '\\n');
 const rows = JSON.parse(readFileSync('${home}/rows.json', 'utf8'));
@@ -103,6 +108,14 @@ test('opencode copy: a program that cannot answer is logged, one that is missing
   expect(log.lines).toEqual([]);
   expect(await newCopy(fakeOpencode()).refresh(signal)).toBe(false);
   expect(log.lines.map(({ message }) => message)).toEqual(['failed to read opencode database']);
+});
+
+test('opencode: the last answer is every text of its last message', async () => {
+  const copy = newCopy(fakeOpencode());
+  expect(await copy.lastAnswer('s1')).toBe('Done:\nit works.');
+  expect(await copy.lastAnswer('s2')).toBeUndefined();
+  expect(await copy.lastAnswer("s1' OR 1")).toBeUndefined();
+  expect(await newCopy(undefined).lastAnswer('s1')).toBeUndefined();
 });
 
 test('opencode transcripts: reasoning counts as output, the cache is counted apart', () => {

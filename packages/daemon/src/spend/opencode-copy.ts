@@ -56,7 +56,8 @@ export class OpencodeCopy {
     this.#copiedAt = clock.monotonic();
     let isNew = false;
     for (;;) {
-      const rows = await this.#query(file, signal);
+      this.#newest ??= await newestIn(this.#file);
+      const rows = rowsIn(await this.#query(file, queryFrom(this.#newest.at), signal));
       if (signal.aborted) return isNew;
       if (rows === undefined) {
         log.warn({ program: file }, 'failed to read opencode database');
@@ -77,13 +78,26 @@ export class OpencodeCopy {
     return facts[0] === undefined ? undefined : facts.join(' ');
   }
 
-  async #query(file: string, signal: AbortSignal): Promise<Row[] | undefined> {
+  /**
+   * The last answer of a conversation, which is nowhere else: opencode clears its screen at its
+   * end. It is read on request and not copied.
+   */
+  async lastAnswer(id: string): Promise<string | undefined> {
+    const file = await this.#options.program();
+    if (file === undefined || !/^\w+$/.test(id)) return undefined;
+    const text = await this.#query(file, answerQuery(id), new AbortController().signal);
+    const parts = listIn<{ message: string; text: string }>(text) ?? [];
+    const own = parts.filter(({ message }) => message === parts[0]!.message).toReversed();
+    return own.map((part) => part.text).join('\n') || undefined;
+  }
+
+  /** What the program prints; empty when it fails. */
+  async #query(file: string, query: string, signal: AbortSignal): Promise<string> {
     const { clock, environment, home: cwd } = this.#options;
-    this.#newest ??= await newestIn(this.#file);
-    const args = ['db', '--pure', '--format', 'json', queryFrom(this.#newest.at)];
+    const args = ['db', '--pure', '--format', 'json', query];
     const run = { file, args, input: '', cwd, environment, timeoutMs, signal, clock };
     const end = await runProgram(run);
-    return end.kind === 'exited' && end.code === 0 ? rowsIn(end.stdout) : undefined;
+    return end.kind === 'exited' && end.code === 0 ? end.stdout : '';
   }
 
   async #append(rows: readonly Row[]): Promise<boolean> {
@@ -100,7 +114,17 @@ export class OpencodeCopy {
   }
 }
 
-/** Only counts and names leave the database; prompts and answers stay. */
+/** The newest texts of the agent first. */
+function answerQuery(id: string): string {
+  return (
+    `SELECT message_id AS message, json_extract(part.data, '$.text') AS text FROM part ` +
+    `JOIN message ON message.id = message_id WHERE part.session_id = '${id}' ` +
+    `AND json_extract(message.data, '$.role') = 'assistant' ` +
+    `AND json_extract(part.data, '$.type') = 'text' ORDER BY part.id DESC LIMIT 100`
+  );
+}
+
+/** Only counts and names are copied; prompts and answers stay in the database. */
 function queryFrom(time: number): string {
   const field = (path: string, name: string) => `json_extract(data, '$.${path}') AS ${name}`;
   const fields = [
@@ -120,9 +144,14 @@ function queryFrom(time: number): string {
 }
 
 function rowsIn(text: string): Row[] | undefined {
+  const rows = listIn(text);
+  return rows?.every(isRow) ? rows : undefined;
+}
+
+function listIn<Each>(text: string): Each[] | undefined {
   try {
     const rows: unknown = JSON.parse(text);
-    return Array.isArray(rows) && rows.every(isRow) ? rows : undefined;
+    return Array.isArray(rows) ? (rows as Each[]) : undefined;
   } catch {
     // An older program prints something else; the caller logs it.
     return undefined;

@@ -9,10 +9,12 @@ const maxBytes = 4 * 1_048_576;
 
 /** The agent's last answer, from its own transcript; undefined when there is none. */
 export async function lastAnswer(
-  parts: Pick<TranscriptParts, 'places' | 'taken' | 'settings'>,
+  parts: Pick<TranscriptParts, 'places' | 'taken' | 'settings' | 'opencodeAnswer'>,
   entry: Entry,
 ): Promise<string | undefined> {
   const { cli } = entry.handle;
+  const { backend_session_id: own } = entry.session;
+  if (cli === 'opencode' && own !== null) return parts.opencodeAnswer?.(own);
   const answerIn = Object.hasOwn(answers, cli) ? answers[cli] : undefined;
   if (!answerIn) return undefined;
   const found = await findTranscript(parts, entry);
@@ -20,7 +22,6 @@ export async function lastAnswer(
   return answerIn(await lastLines(found.path, maxBytes));
 }
 
-/** opencode is not among them: no texts are copied from its database. */
 const answers: Readonly<Record<string, (lines: readonly JsonObject[]) => string | undefined>> = {
   claude: claudeAnswer,
   codex: codexAnswer,

@@ -236,4 +236,33 @@ describe('a transcript is found', () => {
     const known = await answersTranscript(opencodeReader, here, { ...wanted, id: 'other' });
     expect(known?.id).toBe('other');
   });
+
+  test('gemini and qwen: the last answer of the conversation has model and context', async () => {
+    const time = new Date().toISOString();
+    const counts = { input: 1020, cached: 900, output: 7, thoughts: 3, tool: 0 };
+    const gemini = put(
+      '.gemini/tmp/mill/chats/session-1.jsonl',
+      { sessionId: 'g1', kind: 'main' },
+      { id: 'a', type: 'gemini', timestamp: time, model: 'gemini-3', tokens: counts },
+    );
+    const event = {
+      'event.name': 'qwen-code.api_response',
+      model: 'qwen3-coder',
+      input_token_count: 700,
+      cached_content_token_count: 200,
+      output_token_count: 5,
+    };
+    const line = { sessionId: 'q1', timestamp: time, cwd: '/src/mill', type: 'system' };
+    const qwen = put('.qwen/projects/mill/chats/q1.jsonl', {
+      ...line,
+      systemPayload: { uiEvent: event },
+    });
+    for (const [format, path, id, model, contextTokens] of [
+      ['gemini', gemini, 'g1', 'gemini-3', 1020],
+      ['qwen', qwen, 'q1', 'qwen3-coder', 700],
+    ] as const) {
+      const { tail } = await readTail(format, { path, id }, -1);
+      expect(tail).toEqual({ contextTokens, model, turn: undefined });
+    }
+  });
 });

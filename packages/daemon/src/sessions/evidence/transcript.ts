@@ -155,16 +155,17 @@ async function piece(path: string, from: number, length: number): Promise<string
 
 /** Reads the end of a transcript, unless its length has not changed. */
 export async function readTail(
-  backend: 'claude' | 'codex' | 'opencode' | TranscriptRule,
+  format: string | TranscriptRule,
   { path, id }: { path: string; id: string },
   sizeBefore: number,
 ): Promise<{ tail: TranscriptTail | undefined; size: number }> {
   const { size } = await stat(path);
   if (size === sizeBefore) return { tail: undefined, size };
+  const reader = typeof format === 'string' ? answerReaders[format] : undefined;
+  if (reader) return { tail: answersTail(await answersIn(path, reader), id), size };
   const objects = await lastLines(path, tailBytes);
-  if (typeof backend !== 'string') return { tail: ownTail(backend, objects), size };
-  if (backend === 'opencode') return { tail: answersTail(await answersIn(path), id), size };
-  return { tail: backend === 'claude' ? claudeTail(objects) : codexTail(objects), size };
+  if (typeof format !== 'string') return { tail: ownTail(format, objects), size };
+  return { tail: format === 'claude' ? claudeTail(objects) : codexTail(objects), size };
 }
 
 /** Of the last answer of a conversation. */
@@ -348,6 +349,8 @@ export interface TranscriptParts {
   places: Places;
   /** Copies the newest rows of opencode's database. */
   refreshCopy?: (() => Promise<void>) | undefined;
+  /** The last answer of one of opencode's conversations, from its database. */
+  opencodeAnswer?: ((id: string) => Promise<string | undefined>) | undefined;
   /** The sessions of a backend that agents other than this one have. */
   taken: (id: string) => ReadonlySet<string>;
   settings: SessionSettings;
@@ -355,11 +358,6 @@ export interface TranscriptParts {
 
 /** A wide search reads many directories, so it is not done at every inspection. */
 const searchMs = 5_000;
-
-/** Programs whose transcripts say how large the context is. */
-function showsContext(cli: string): cli is 'claude' | 'codex' | 'opencode' {
-  return cli === 'claude' || cli === 'codex' || cli === 'opencode';
-}
 
 /** Transcripts in which every answer of a model is one line. */
 const answerReaders: Readonly<Record<string, TranscriptReader>> = {
@@ -388,7 +386,7 @@ export async function answersTranscript(
 
 const noConversations = { rootOf: () => undefined, learnRoot: () => {} };
 
-async function answersIn(path: string, reader = opencodeReader): Promise<Detection[]> {
+async function answersIn(path: string, reader: TranscriptReader): Promise<Detection[]> {
   const lines = reader.begin(path, null, noConversations);
   const first = await firstLine(path);
   // The first line names the conversation in some formats.
@@ -448,7 +446,8 @@ export class TranscriptWatch {
     const { cli } = entry.handle;
     const { extra } = this.parts.settings.values.backends;
     const format = rulesOf(extra, entry.session.backend)?.transcript ?? cli;
-    if (typeof format === 'string' && !showsContext(format)) return undefined;
+    const isKnown = format === 'claude' || format === 'codex' || typeof format !== 'string';
+    if (!isKnown && !Object.hasOwn(answerReaders, format)) return undefined;
     // Its program writes to a database, so the end of a short run is copied for it.
     if (isOver && format === 'opencode') await this.parts.refreshCopy?.();
     const own = entry.session.backend_session_id;
