@@ -2,7 +2,7 @@ import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, type OpenApiDocument } from '@millrace/kit/http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Columns } from './ledger.js';
+import { rowOf } from './ledger.js';
 import type { Entry } from './entry.js';
 import { LocalTime } from './local-time.js';
 import { heuristicRatio, type Ratio } from './calibrate.js';
@@ -13,14 +13,8 @@ const schemas = new DocumentSchemas(openApiDocument('daemon') as unknown as Open
 const now = Date.parse('2026-01-15T09:30:00.000Z');
 const calibrated: Ratio = { bytesPerToken: 3.2, basis: 'CALIBRATED' };
 
-function columnsOf(entries: readonly Entry[]): Columns {
-  const columns = new Columns();
-  for (const entry of entries) columns.add(entry);
-  return columns;
-}
-
 function report(entries: readonly Entry[], options: Partial<ReportOptions> = {}) {
-  const made = savingsReport(columnsOf(entries), {
+  const made = savingsReport(entries.map(rowOf), {
     since: undefined,
     granularity: undefined,
     now,

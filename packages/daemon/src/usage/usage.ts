@@ -36,26 +36,14 @@ export interface UsageOptions {
   readonly onChange?: () => void;
 }
 
-export interface Usage {
-  read(options?: { refresh?: boolean }): Promise<UsageDocument>;
-  /** The last readings, without a call to any provider: percent by backend and scope. */
-  known(): { backend: string; scope: string; percent: number }[];
-  /** Aborts calls in flight. */
-  close(): Promise<void>;
-}
-
 const perProviderMs = 3_000;
 const inAllMs = 5_000;
 
 /** Reports the usage windows of subscription backends. */
-export function createUsage(options: UsageOptions): Usage {
-  return new ProviderUsage(options);
-}
-
-class ProviderUsage implements Usage {
+export class Usage {
   readonly #options: UsageOptions;
   readonly #outbound: Outbound;
-  readonly #providers: Providers;
+  readonly #providers: ReturnType<typeof openProviders>;
   readonly #memory: UsageMemory;
   readonly #forecasts: Forecasts;
   readonly #underway = new Map<string, Promise<Observation>>();
@@ -85,6 +73,7 @@ class ProviderUsage implements Usage {
     return documentOf(entries, clock.now());
   }
 
+  /** The last readings, without a call to any provider: percent by backend and scope. */
   known(): { backend: string; scope: string; percent: number }[] {
     return this.#memory
       .readings()
@@ -95,6 +84,7 @@ class ProviderUsage implements Usage {
       );
   }
 
+  /** Aborts calls in flight. */
   async close(): Promise<void> {
     await Promise.all([
       this.#providers.close(),
@@ -173,17 +163,12 @@ export interface ProviderSettings {
   readonly claude: { readonly url: string };
 }
 
-export interface Providers {
-  /** Adapters by backend id. */
-  adapterFor(id: string): UsageAdapter | undefined;
-  close(): Promise<void>;
-}
-
-export function openProviders(
+/** The adapters by backend id. */
+function openProviders(
   settings: ProviderSettings,
   logins: Logins,
   { clock, outbound }: { clock: Clock; outbound: Outbound },
-): Providers {
+) {
   const tools = { outbound, now: () => clock.now() };
   const codex = codexUsage(settings.codex.command, logins, clock);
   const adapters = new Map<string, UsageAdapter>([
@@ -193,5 +178,5 @@ export function openProviders(
     ['cursor-agent', cursorUsage(settings.cursor.url, logins, tools)],
     ['gemini', geminiUsage('gemini', settings.gemini.url, logins, tools)],
   ]);
-  return { adapterFor: (id) => adapters.get(id), close: () => codex.close() };
+  return { adapterFor: (id: string) => adapters.get(id), close: () => codex.close() };
 }
