@@ -9,7 +9,7 @@ import { startServers } from './dashboard/servers.mjs';
 import { below, heading, markdown, percentile } from './shared/results.mjs';
 
 export const summary =
-  'the dashboard in Chromium: sort, filter, select, scroll, open with many rows';
+  'the dashboard in Chromium: first paint, pages, and sort, filter, scroll with many rows';
 
 const maxMs = 100;
 const help = `npm run bench -- dashboard [options]
@@ -33,7 +33,7 @@ export async function run({ args, root, machine, report, note }) {
   const [rowCount, rounds] = [Number(values.rows), Number(values.rounds)];
   const browser = await openBrowser();
   if (!browser) return report('Not measured', [{ reason: 'no Chromium was found' }]);
-  const rows = [];
+  const [rows, verdicts] = [[], []];
   try {
     const servers = await startServers(root, rowCount);
     note(`${rowCount} rows of each kind stored: load average ${loadavg()[0].toFixed(1)}`);
@@ -43,6 +43,7 @@ export async function run({ args, root, machine, report, note }) {
         const at = (share) => Number(percentile(times, share).toFixed(1));
         note(`${each.name}: load average ${loadavg()[0].toFixed(1)}`);
         rows.push({ interaction: each.name, 'p50 ms': at(0.5), 'p95 ms': at(0.95) });
+        verdicts.push(below(`${each.name}, p95 ms`, each.maxMs ?? maxMs, rows.at(-1)['p95 ms']));
       }
     } finally {
       await servers.stop();
@@ -51,7 +52,6 @@ export async function run({ args, root, machine, report, note }) {
     await browser.close();
   }
   report(`${rowCount} rows, ${rounds} repeats`, rows);
-  const verdicts = rows.map((row) => below(`${row.interaction}, p50 ms`, maxMs, row['p50 ms']));
   report('Targets', verdicts);
   if (rounds < 15 || rowCount < 10_000) return;
   writeFileSync(

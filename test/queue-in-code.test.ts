@@ -33,6 +33,7 @@ const tasks = defineTasks({
 type Types = NonNullable<(typeof tasks)['~types']>;
 type Handlers = TaskHandlers<Types>;
 
+const fine = () => ({ messageId: 'm1' });
 const soon = { timeout: 30_000, interval: 20 };
 const ends: (() => unknown)[] = [];
 afterAll(async () => {
@@ -360,6 +361,80 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => 
     await expect(wrong).rejects.toBeInstanceOf(ValidationError);
     const bad = queue.submit(name, 'mail.send', { to: 'c' }, { debounceMs: 50 });
     await expect(bad).rejects.toThrow(/uniqueKey/);
+  });
+
+  test('starts the tasks of a FIFO group in the order of `submitMany`', async () => {
+    const name = await fresh({ ordering: { mode: 'group' } });
+    const items = Array.from({ length: 20 }, (_, payload) => ({
+      ref: 'mail.drop' as const,
+      payload,
+    }));
+    await queue.submitMany(items, { queue: name, groupKey: 'g' });
+    const seen: unknown[] = [];
+    work(name, { 'mail.drop': ({ payload }) => void seen.push(payload) });
+    await expect.poll(() => seen.length, soon).toBe(20);
+    expect(seen).toEqual(items.map(({ payload }) => payload));
+  });
+
+  test('stops waiting for a task when its signal aborts', async () => {
+    const name = await fresh();
+    const events = queue.events({ queue: name });
+    await events.ready;
+    const leave = new AbortController();
+    const waiting = queue.submitAndWait(name, 'mail.drop', 1, { signal: leave.signal });
+    waiting.catch(() => undefined);
+    for await (const _ of events) break;
+    leave.abort();
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  test('shows the breaker of its handler with a waiting task', async () => {
+    const name = await fresh({
+      circuitBreaker: { enabled: true, minRequests: 2, openMs: 60_000 },
+      retry: { initialBackoffMs: 10, maxBackoffMs: 10 },
+    });
+    const fail = () => {
+      throw new TypeError('no');
+    };
+    work(name, { 'mail.drop': fail });
+    const { id } = await queue.submit(name, 'mail.drop', 1);
+    const breaker = async () => (await queue.get(id)).breaker;
+    const nextProbeAt = expect.stringMatching(/Z$/) as string;
+    const open = { handlerRef: 'mail.drop', state: 'open', nextProbeAt };
+    await expect.poll(breaker, soon).toEqual(open);
+  });
+
+  test('cancels a task without its children, and lists the tasks of a flow', async () => {
+    const name = await fresh();
+    const parent = await queue.submit(name, 'mail.drop', 1);
+    const child = await queue.submit(name, 'mail.drop', 2, { parentId: parent.id });
+    await queue.cancel(parent.id, { cascade: false });
+    expect((await queue.get(child.id)).status).toBe('PENDING');
+    const { flowId } = await queue.flow().task('a', 'mail.drop', 1, { queue: name }).submit();
+    expect(await queue.list({ queue: name, flowId })).toHaveLength(1);
+    const faulty = queue.flow().task('a', 'mail.drop', 1, { queue: name, after: ['b'] });
+    await expect(faulty.submit()).rejects.toMatchObject({ code: 'INVALID_FLOW', status: 422 });
+  });
+
+  test('refuses calls after it is closed, and ends its events', async () => {
+    const other = await ways[way]();
+    const events = other.events();
+    await events.ready;
+    const seen = (async () => {
+      for await (const _ of events);
+      return 'ended';
+    })();
+    await other.close();
+    expect(await seen).toBe('ended');
+    const gone = '01M7KQ1QMR8ZPGYBF8NGQZGP76';
+    const calls = [
+      () => other.submit('mail.send', { to: 'ada' }),
+      () => other.submitMany([]),
+      () => other.get(gone),
+      async () => other.events(),
+      async () => other.createWorker({ queue: 'mail' }, { 'mail.send': fine, 'mail.drop': fine }),
+    ];
+    for (const call of calls) await expect(call()).rejects.toThrow('The queue is closed.');
   });
 
   test('refuses what names a queue that nobody configured', async () => {

@@ -24,9 +24,7 @@ const token = 'token-of-the-agents-queue';
 const workerToken = 'token-of-the-pulling-daemons';
 const patience = { timeout: 90_000, interval: 50 };
 
-const daemonProgram = fileURLToPath(
-  new URL('../packages/daemon/test/programs/serve.mjs', import.meta.url),
-);
+const ctl = fileURLToPath(new URL('../bin/ctl', import.meta.url));
 
 let home: string;
 let queue: RunningQueue;
@@ -284,7 +282,7 @@ test('pull: a daemon that was killed continues with its agents', async () => {
     ...longLease,
   };
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  const child = spawn(process.execPath, [daemonProgram, ...args], {
+  const child = spawn(process.execPath, [ctl, 'daemon', 'serve', '--auth=none', ...args], {
     env: { PATH: path, HOME: own },
     stdio: 'ignore',
   });

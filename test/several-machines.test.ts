@@ -17,7 +17,7 @@ const token = 'token-of-the-fleet';
 const patience = { timeout: 600_000, interval: 200 };
 
 const programAt = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const daemonProgram = programAt('../packages/daemon/test/programs/serve.mjs');
+const ctl = programAt('../bin/ctl');
 const queueProgram = programAt('../packages/queue/test/postgres/programs/serve-at.mjs');
 
 interface Server {
@@ -114,7 +114,8 @@ async function startMachine(
     XDG_CONFIG_HOME: join(home, 'config'),
     XDG_DATA_HOME: join(home, 'share'),
   };
-  const child = killAtEnd(spawn(process.execPath, [daemonProgram, ...flags], { env }));
+  const args = [ctl, 'daemon', 'serve', '--auth=none', ...flags];
+  const child = killAtEnd(spawn(process.execPath, args, { env }));
   return { child, url: await addressOf(child) };
 }
 

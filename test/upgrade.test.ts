@@ -50,7 +50,8 @@ describe.each(releases)('data of %s', (release) => {
       expect((await here('backend', 'list')).out).toMatch(/^claude .*subscription/m);
       expect((await up.stop()).code).toBe(0);
     }
-    for (const part of ['db', 'queue', 'daemon']) {
+    const upgraded = release === '0.1.0' ? ['db', 'queue', 'daemon'] : [];
+    for (const part of upgraded) {
       const backup = join(data, part, 'backup-before-format-2');
       expect(readFileSync(join(backup, 'CURRENT'), 'utf8')).toMatch(/^store-\d{6}\.mdb\n$/);
     }

@@ -266,13 +266,17 @@ test('worker: ends an attempt that takes longer than `timeoutMs` of the definiti
 
 test('worker: refuses to start without handlers or without a queue', () => {
   expect(() => queue.createWorker({ queue: 'q' }, {} as never)).toThrow('needs handlers');
-  expect(() => queue.createWorker({} as never, { a: () => 1, b: () => 1 })).toThrow(
-    'needs a queue',
-  );
+  const handlers = { a: () => 1, b: () => 1 };
+  const refused = [
+    [{}, 'needs either { queue } or { queues }'],
+    [{ queue: 'q', queues: { q: 1 } }, 'needs either { queue } or { queues }'],
+    [{ queue: 'q', concurency: 3 }, 'concurency is not an option of a worker; use queue'],
+  ] as const;
+  for (const [options, message] of refused) {
+    expect(() => queue.createWorker(options as never, handlers)).toThrow(message);
+  }
   const url = new URL('file:///handlers.js');
   const batch = { queue: 'q', batch: { size: 2 } };
   expect(() => queue.createWorker(batch, url as never)).toThrow('cannot run in threads');
-  expect(() => queue.createWorker({ queue: 'q', threads: 2 }, { a: () => 1, b: () => 1 })).toThrow(
-    'need the URL',
-  );
+  expect(() => queue.createWorker({ queue: 'q', threads: 2 }, handlers)).toThrow('need the URL');
 });

@@ -80,7 +80,36 @@ const withAgents = (rowCount) => async (page) => {
 const link = (name) =>
   `[...document.querySelectorAll('.vtable-row a')].find((one) => one.textContent === '${name}')`;
 
+const navigation = '#nav-list li a';
+
+/** Nothing cached: from the request for the page to the first text that Chromium painted. */
+async function firstPaint(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+  await page.reload();
+  await page.locator(navigation).first().waitFor();
+  await session.detach();
+  return page.evaluate(`new Promise((resolve) =>
+    new PerformanceObserver((list) => {
+      const paint = list.getEntriesByName('first-contentful-paint')[0];
+      if (paint) resolve(paint.startTime);
+    }).observe({ type: 'paint', buffered: true }))`);
+}
+
+/** Follows the links of the navigation one after another, those not seen before included. */
+async function changePage(page, round) {
+  const count = await page.locator(navigation).count();
+  const target = `document.querySelectorAll('${navigation}')[${(round + 1) % count}]`;
+  const before = JSON.stringify(await page.locator('h1').first().textContent());
+  const isShown = `${target}.ariaCurrent === 'page' && !['', ${before}].includes(${text('h1')})`;
+  return timed(page, `${target}.click()`, isShown);
+}
+
+const navigationIsThere = (page) => page.locator(navigation).first().waitFor();
+
 export const interactions = (rowCount) => [
+  { name: 'first paint', path: '/', prepare: navigationIsThere, act: firstPaint, maxMs: 300 },
+  { name: 'change the page', path: '/', prepare: navigationIsThere, act: changePage },
   {
     name: 'search agents',
     path: '/',

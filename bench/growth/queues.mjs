@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { claim, settlement } from '../lists/fill-embedded.mjs';
 import { costOf, diskMb, ownMemoryMb } from './measure.mjs';
+import { queueConfig } from '../shared/stores.mjs';
 
 const batch = 1_000;
 const pageSize = 50;
@@ -16,7 +17,7 @@ export async function queueCosts(openStore, { dir, queues, tasks, count }) {
     const names = Array.from({ length: queues }, (_, i) => `queue-${i}`);
     const now = Date.now();
     for (const queue of names) {
-      await store.putQueue({ queue, config: {}, now, by: 'bench', ifVersion: 0 });
+      await store.putQueue({ queue, config: queueConfig, now, by: 'bench', ifVersion: 0 });
     }
     let stored = 0;
     const insert = (size) => {

@@ -1,5 +1,6 @@
 /** Fills an embedded queue by its own calls, with about the same mix of tasks as on PostgreSQL. */
 import { groups, isRare, queue } from './cases.mjs';
+import { queueConfig } from '../shared/stores.mjs';
 
 const batch = 1_000;
 const day = 86_400_000;
@@ -7,7 +8,7 @@ const payload = Buffer.from('x'.repeat(200));
 
 export async function fillEmbedded(store, count) {
   const from = Date.now();
-  await store.putQueue({ queue, config: {}, now: from, by: 'bench', ifVersion: 0 });
+  await store.putQueue({ queue, config: queueConfig, now: from, by: 'bench', ifVersion: 0 });
   let n = 0;
   while (n < count) {
     const now = Date.now();

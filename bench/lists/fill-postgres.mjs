@@ -1,4 +1,5 @@
 /** Fills a queue in PostgreSQL: of 100 tasks 20 wait, half of them for their time, and one is dead. */
+import { queueConfig } from '../shared/stores.mjs';
 import { groups, queue } from './cases.mjs';
 
 const step = 500_000;
@@ -15,11 +16,10 @@ export async function fillPostgres(database, count) {
     await client.query(
       `INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at,
         changed_at) VALUES ($1, $2, true, 1, $3, $4, $4)`,
-      [queue, '{}', '01KE6S00000000000000000000', from],
+      [queue, JSON.stringify(queueConfig), '01KE6S00000000000000000000', from],
     );
     await client.query(
-      `INSERT INTO millrace.gates (queue_no, last_groups, starts) SELECT no, '{}', '[]'
-        FROM millrace.queues`,
+      `INSERT INTO millrace.queue_locks (queue_no, starts) SELECT no, '[]' FROM millrace.queues`,
     );
     const { rows } = await client.query(`SELECT indexdef, i.indexname FROM pg_indexes i
       WHERE schemaname = 'millrace' AND tablename IN ${tables} AND indexname NOT LIKE '%_pkey'`);
@@ -29,7 +29,7 @@ export async function fillPostgres(database, count) {
       for (const text of inserts(first, last, from)) await client.query(text);
     }
     for (const { indexdef } of rows) await client.query(indexdef);
-    await client.query(`INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    await client.query(`INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
       SELECT q.no, (SELECT count(*) FROM millrace.live), 0,
         (SELECT count(*) FROM millrace.ended WHERE outcome = 4) FROM millrace.queues q`);
     await client.query('VACUUM ANALYZE');

@@ -1,6 +1,7 @@
 /** How each queue stores and processes tasks, with the settings its manual recommends for speed. */
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { queueConfig } from '../shared/stores.mjs';
 
 const require = createRequire(import.meta.url);
 const concurrency = 64;
@@ -19,7 +20,13 @@ async function millrace(url, { loops }) {
   const { systemRandom: random } = await import('../../packages/kit/dist/base/clock-and-random.js');
   const { silentLog: log } = await import('../../packages/kit/dist/base/log.js');
   const store = await openStore(url, { clock, random, log, dataDirectory: '' });
-  await store.putQueue({ queue: 'tasks', config: {}, now: clock.now(), by: 'bench', ifVersion: 0 });
+  await store.putQueue({
+    queue: 'tasks',
+    config: queueConfig,
+    now: clock.now(),
+    by: 'bench',
+    ifVersion: 0,
+  });
   const bytes = Buffer.from(payload);
   const state = { done: 0, isWorking: false, loops: [Promise.resolve()] };
   const newTask = (now) => ({

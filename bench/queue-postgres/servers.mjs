@@ -13,7 +13,7 @@ const worker = fileURLToPath(new URL('worker.mjs', import.meta.url));
 const batch = 500;
 /** True if some task is not recorded as done. */
 const unfinished = {
-  millrace: 'SELECT coalesce(sum(pending + in_flight), 0) > 0 AS is_left FROM millrace.ledger',
+  millrace: 'SELECT coalesce(sum(pending + in_flight), 0) > 0 AS is_left FROM millrace.counters',
   'pg-boss': `SELECT EXISTS (SELECT 1 FROM pgboss.job
     WHERE name = 'tasks' AND state < 'completed') AS is_left`,
   'graphile-worker': 'SELECT EXISTS (SELECT 1 FROM graphile_worker._private_jobs) AS is_left',

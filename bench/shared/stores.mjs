@@ -6,3 +6,6 @@ export async function openStore(setting, dataDirectory) {
   const { silentLog: log } = await import('../../packages/kit/dist/base/log.js');
   return open(setting, { clock, random, log, dataDirectory });
 }
+
+/** The part of a queue's config that a store reads. */
+export const queueConfig = { callback: { protocol: 'pull' }, circuit_breaker: { enabled: false } };

@@ -57,7 +57,8 @@ function masked(text: string): string {
     .replaceAll(/\bc1\.[\w-]+\.[\w-]+/g, 'c1.cursor')
     .replaceAll(/whsec_\S+/g, 'whsec_...')
     .replaceAll(/mr_[a-z0-9]+_[a-z0-9]+/g, 'mr_id_secret')
-    .replaceAll(/"seq": "?\d+"?/g, '"seq": 0');
+    .replaceAll(/"seq": "?\d+"?/g, '"seq": 0')
+    .replaceAll(/(version"?:? "?)\d+\.\d+\.\d+/g, '$1N.N.N');
 }
 
 const modes = [

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Lifecycle } from '../src/base/lifecycle.js';
 import { QueueServer, tokens } from './queue-server.js';
+import { ctlHere } from './run-ctl.js';
 
 const server = new QueueServer();
 beforeAll(async () => {
@@ -71,6 +72,15 @@ test('work: exit code 75 retries the task, any other failure ends it', async () 
 
 test('workers: says so when nobody works', async () => {
   expect(await server.ok(['workers', 'push'])).toContain('No worker of push');
+});
+
+test('doctor: names a queue without a worker on the server of MILLRACE_QUEUE_URL', async () => {
+  await pullQueue('alone');
+  await submit('alone', '{}');
+  const env = { HOME: server.folder, MILLRACE_QUEUE_URL: server.url() };
+  const doctor = async () =>
+    (await ctlHere(['doctor'], { ...env, MILLRACE_QUEUE_TOKEN: tokens.root })).out;
+  await expect.poll(doctor, soon).toMatch(/no_worker: tasks are due .* to .*alone/);
 });
 
 test('work: reports a queue that cannot be worked at once', async () => {

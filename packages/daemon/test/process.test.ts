@@ -10,7 +10,7 @@ import { ApiClient } from './support/client.js';
 import { noLocalModel } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
 
-const program = fileURLToPath(new URL('./programs/serve.mjs', import.meta.url));
+const ctl = fileURLToPath(new URL('../../../bin/ctl', import.meta.url));
 const children: ChildProcess[] = [];
 const directories: string[] = [];
 
@@ -33,19 +33,17 @@ interface Run {
 }
 
 function run(home: string, args: string[] = [], environment: Record<string, string> = {}): Run {
-  const child = spawn(
-    process.execPath,
-    [program, '--listen=127.0.0.1:0', `--backends-local-url=${noLocalModel}`, ...args],
-    {
-      env: {
-        PATH: `${join(home, 'bin')}:${process.env['PATH']}`,
-        HOME: home,
-        XDG_CONFIG_HOME: join(home, 'config'),
-        XDG_DATA_HOME: join(home, 'share'),
-        ...environment,
-      },
+  // Access has tests of its own; the last of two equal flags counts.
+  const flags = ['--auth=none', '--listen=127.0.0.1:0', `--backends-local-url=${noLocalModel}`];
+  const child = spawn(process.execPath, [ctl, 'daemon', 'serve', ...flags, ...args], {
+    env: {
+      PATH: `${join(home, 'bin')}:${process.env['PATH']}`,
+      HOME: home,
+      XDG_CONFIG_HOME: join(home, 'config'),
+      XDG_DATA_HOME: join(home, 'share'),
+      ...environment,
     },
-  );
+  });
   children.push(child);
   let [out, err] = ['', ''];
   child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()));

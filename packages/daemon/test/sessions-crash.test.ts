@@ -19,7 +19,7 @@ import { noLocalModel } from './support/daemon.js';
 import { installFakeAgent } from './support/fake-agent.js';
 import { gitIdentity, noTmux, removeSessions, spawn, until } from './support/sessions.js';
 
-const program = fileURLToPath(new URL('./programs/serve.mjs', import.meta.url));
+const ctl = fileURLToPath(new URL('../../../bin/ctl', import.meta.url));
 const children: ChildProcess[] = [];
 const homes: string[] = [];
 
@@ -60,7 +60,10 @@ async function serve(home: string): Promise<Running> {
   const child = start(
     process.execPath,
     [
-      program,
+      ctl,
+      'daemon',
+      'serve',
+      '--auth=none',
       '--listen=127.0.0.1:0',
       `--backends-local-url=${noLocalModel}`,
       `--data=${data(home)}`,

@@ -19,7 +19,7 @@ import { claudeLine, codexCount, codexMeta, truth } from './support/transcripts.
 import { ApiClient } from './support/client.js';
 import { noLocalModel } from './support/daemon.js';
 
-const program = fileURLToPath(new URL('./programs/serve.mjs', import.meta.url));
+const ctl = fileURLToPath(new URL('../../../bin/ctl', import.meta.url));
 const home = mkdtempSync(join(tmpdir(), 'mr-spend-crash-'));
 const children: ChildProcess[] = [];
 
@@ -30,8 +30,9 @@ afterEach(() => {
 
 /** Starts a daemon on the home; the client comes when it listens. */
 function start(): { child: ChildProcess; ended: Promise<unknown>; api: Promise<ApiClient> } {
-  const args = ['--listen=127.0.0.1:0', `--backends-local-url=${noLocalModel}`];
-  const child = spawn(process.execPath, [program, ...args, `--data=${home}/data`], {
+  const args = ['--auth=none', '--listen=127.0.0.1:0', `--backends-local-url=${noLocalModel}`];
+  const command = [ctl, 'daemon', 'serve', ...args, `--data=${home}/data`];
+  const child = spawn(process.execPath, command, {
     env: { PATH: process.env['PATH'] ?? '', HOME: home },
   });
   children.push(child);

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@millrace/db/client';
 import { freePort, startProxy } from './proxy.mjs';
 
-const program = fileURLToPath(new URL('../test/server/programs/serve.mjs', import.meta.url));
+const ctl = fileURLToPath(new URL('../../../bin/ctl', import.meta.url));
 
 /** A child process that can be paused, killed and started again. */
 class Process {
@@ -90,7 +90,9 @@ export async function startNode(index, { directory, etcdPorts, minAcks, ttlMs })
   const node = new Process(
     process.execPath,
     [
-      program,
+      ctl,
+      'db',
+      'serve',
       `--data=${join(directory, `node-${index}`)}`,
       `--grpc=127.0.0.1:${port}`,
       '--http=127.0.0.1:0',

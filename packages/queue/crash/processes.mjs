@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const serveProgram = fileURLToPath(new URL('../test/programs/serve.mjs', import.meta.url));
+const ctl = fileURLToPath(new URL('../../../bin/ctl', import.meta.url));
 const postgresProgram = fileURLToPath(
   new URL('../test/postgres/programs/postgres.mjs', import.meta.url),
 );
@@ -100,7 +100,7 @@ async function writeSettings(home, storage) {
 }
 
 export async function startQueueServer(file) {
-  const server = start([serveProgram, `--config=${file}`]);
+  const server = start([ctl, 'queue', 'serve', `--config=${file}`]);
   for await (const line of createInterface({ input: server.child.stdout })) {
     // The metrics listener may be first.
     if (JSON.parse(line).listener !== 'http') continue;

@@ -17,6 +17,8 @@ export class KeyWitness {
   constructor(
     private readonly statusOf: (id: string) => TaskStatus | undefined,
     private readonly demand: (holds: boolean, message: string, about: string) => void,
+    /** Resolves when the calls that are under way are recorded. */
+    private readonly othersRecorded: () => Promise<unknown>,
   ) {}
 
   inserted(task: NewTask, result: InsertResult, now: number): void {
@@ -25,8 +27,9 @@ export class KeyWitness {
     const place = `${queue} ${uniqueKey}`;
     const holder = this.#holders.get(place);
     if (result.kind === 'stored') {
-      const isFree = !holder || holder.id === id || !this.#holds(holder, now);
-      this.demand(isFree, `the key of ${holder?.id} was given away`, id);
+      if (holder && holder.id !== id && this.#holds(holder, now)) {
+        void this.#checkEnded(holder, id, now);
+      }
       this.#holders.set(place, { id, until: uniqueUntil });
       this.#keys.set(id, { place, until: uniqueUntil });
     } else if (result.kind === 'existing' && result.task.id !== id) {
@@ -34,6 +37,15 @@ export class KeyWitness {
       this.demand(owner?.place === place, `a task without the key ${uniqueKey} was returned`, id);
       this.replays++;
     }
+  }
+
+  /**
+   * A store may run a settlement before an insert that was called earlier, when it joins the batch
+   * of another settlement. So a call that was made meanwhile may have ended the holder.
+   */
+  async #checkEnded(holder: Holder, id: string, now: number): Promise<void> {
+    await this.othersRecorded();
+    this.demand(!this.#holds(holder, now), `the key of ${holder.id} was given away`, id);
   }
 
   /** A redriven task takes its key back if nobody else has it. */

@@ -58,6 +58,7 @@ export class Witness {
   readonly keys = new KeyWitness(
     (id) => this.tasks.get(id)?.status,
     (holds, message, about) => this.#demand(holds, message, about),
+    () => Promise.allSettled(this.#unrecorded),
   );
 
   readonly schedules: ScheduleWitness;

@@ -177,5 +177,13 @@ test('submitIn: needs a shared database', async () => {
   expect(() => queue.submitIn({ rows: {} as never }, 'mail.send', { to: 'ada' })).toThrow(
     'shares the database',
   );
-  await expect(openQueue({} as never, tasks)).rejects.toThrow('Say where the tasks are');
+});
+
+test.each([
+  [{}, 'Say where the tasks are'],
+  [{ memory: true, data: './data' }, 'Say where the tasks are, once'],
+  [{ memory: true, clock: 'fast' }, "clock is 'manual'"],
+  [{ memory: true, autocreate: true }, 'autocreate is not an option of openQueue; use data'],
+])('openQueue: refuses %o', async (options, message) => {
+  await expect(openQueue(options as never, tasks)).rejects.toThrow(message);
 });

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { ctlHere } from '../../ctl/test/run-ctl.js';
 import { startHandler } from './support/handler.js';
 import { caller, listening, newHome, run, soon } from './support/process.js';
 import { newDirectory } from './support/server.js';
@@ -100,12 +101,12 @@ test.each([
   [['--callback-allowlist={scheme: http, host: "a/b"}'], /\/0\/host/],
   [['--access-log=some'], /--access-log must be one of/],
 ])('%s is refused in a few words with exit code 2', async (flags, text) => {
-  const home = newHome();
-  const server = run([`--config=${join(home, 'queue.yaml')}`, ...flags]);
-  expect(await server.ended).toBe(2);
-  expect(server.stderr().trim()).toMatch(text);
-  expect(server.stderr()).not.toContain('secret@');
-  expect(server.stderr()).not.toContain('    at ');
+  const config = `--config=${join(newHome(), 'queue.yaml')}`;
+  const { code, err } = await ctlHere(['queue', 'serve', config, ...flags]);
+  expect(code).toBe(2);
+  expect(err.trim()).toMatch(text);
+  expect(err).not.toContain('secret@');
+  expect(err).not.toContain('    at ');
 });
 
 test('a server waits for a database that does not answer, and does not tell its password', async () => {
@@ -126,7 +127,7 @@ test('a server waits for a database that does not answer, and does not tell its 
 test('without a tokens file the server says how to get one', async () => {
   const server = run([`--data=${newDirectory()}`, '--listen=127.0.0.1:0']);
   expect(await server.ended).toBe(2);
-  expect(server.stderr().trim()).toMatch(/^tokens_file is not set.*`ctl queue token new`/);
+  expect(server.stderr().trim()).toMatch(/^ctl: tokens_file is not set.*`ctl queue token new`/);
 });
 
 test('an error in the config file is reported with its line', async () => {

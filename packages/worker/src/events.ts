@@ -40,10 +40,14 @@ export class QueueEvents implements AsyncIterable<QueueEvent> {
   readonly #batches: AsyncIterator<EventBatch>;
   readonly #first: Promise<IteratorResult<EventBatch>>;
 
-  constructor(open: OpenEvents, { types, queue, after, signal }: EventOptions) {
-    const end = () => this.#end.abort(signal?.reason);
-    signal?.addEventListener('abort', end, { once: true });
-    if (signal?.aborted) end();
+  constructor(
+    open: OpenEvents,
+    { types, queue, after, signal }: EventOptions & { signal: AbortSignal },
+  ) {
+    const end = () => this.#end.abort(signal.reason);
+    signal.addEventListener('abort', end);
+    this.#end.signal.addEventListener('abort', () => signal.removeEventListener('abort', end));
+    if (signal.aborted) end();
     this.cursor = after;
     const query = { types, queue, cursor: after };
     this.#batches = open(query, this.#end.signal)[Symbol.asyncIterator]();

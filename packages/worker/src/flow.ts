@@ -1,5 +1,4 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import { inCallNames } from './names.js';
 import { encodeBase64 } from './payload.js';
 import { submitRequest, type SubmitOptions } from './submit.js';
 import type { Tasks, TaskTypes } from './tasks.js';
@@ -60,11 +59,7 @@ export class Flow<Types extends TaskTypes> {
   async submit(): Promise<{ flowId: string; ids: Readonly<Record<string, string>> }> {
     const tasks = await Promise.all(this.#added.map((added) => this.#wireTask(added)));
     const body = { tasks, ...(this.flowId !== undefined && { flow_id: this.flowId }) };
-    try {
-      this.#result = await this.call('submitFlow', { body });
-    } catch (error) {
-      throw inCallNames(error, body);
-    }
+    this.#result = await this.call('submitFlow', { body });
     const ids = this.#result.tasks.map(({ key, id }) => [key, id] as const);
     return { flowId: this.#result.flow_id, ids: Object.fromEntries(ids) };
   }

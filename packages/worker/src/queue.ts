@@ -70,6 +70,8 @@ export interface TaskFilter {
 }
 
 export interface ListOptions extends TaskFilter {
+  /** Only tasks of this flow. */
+  flowId?: string;
   order?: 'newest' | 'oldest' | 'next';
   /** At most this many; all if absent. */
   limit?: number;
@@ -77,10 +79,12 @@ export interface ListOptions extends TaskFilter {
 
 export interface CancelOptions {
   reason?: string;
+  /** False: leaves the children of the task as they are. */
+  cascade?: boolean;
 }
 
 /** Tasks to cancel that have not started. */
-export interface CancelFilter extends Omit<TaskFilter, 'status'>, CancelOptions {
+export interface CancelFilter extends Omit<TaskFilter, 'status'>, Omit<CancelOptions, 'cascade'> {
   /** Only count. */
   dryRun?: boolean;
 }
@@ -116,6 +120,7 @@ export class Queue<Types extends TaskTypes> {
   /** Tasks that failed for good. */
   readonly dead: DeadLetters<Types>;
   protected readonly workers = new Set<Worker>();
+  readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -129,6 +134,7 @@ export class Queue<Types extends TaskTypes> {
 
   /** Any operation of the API by its id, in the names of the wire. */
   readonly call: CallOperation = async (operation, ...[request]) => {
+    requireOpen(this.#closed.signal.aborted);
     try {
       return await this.transport.call(operation, ...([request] as never));
     } catch (error) {
@@ -160,6 +166,7 @@ export class Queue<Types extends TaskTypes> {
     items: readonly ManyItem<Types>[],
     defaults: SubmitOptions = {},
   ): Promise<ManyResult[]> {
+    requireOpen(this.#closed.signal.aborted);
     if (items.length > maxMany) {
       throw new ValidationError(`submitMany takes at most ${maxMany} tasks, not ${items.length}.`);
     }
@@ -209,7 +216,7 @@ export class Queue<Types extends TaskTypes> {
 
   /** Throws an error with the code TASK_NOT_FOUND if there is no such task. */
   async get(id: string): Promise<QueueTask<Types>> {
-    return this.#get(id, 0);
+    return this.#get(id);
   }
 
   /** Tasks without payload and attempts: `for await (const task of queue.list({ queue }))`. */
@@ -232,10 +239,10 @@ export class Queue<Types extends TaskTypes> {
   cancel(filter: CancelFilter): Promise<{ count: number }>;
   async cancel(
     which: string | readonly string[] | CancelFilter,
-    { reason }: CancelOptions = {},
+    options: CancelOptions = {},
   ): Promise<Schema<'Envelope'> | { count: number }> {
-    if (typeof which === 'string') return this.#cancelTask(which, reason);
-    return isIds(which) ? this.#cancelIds(which, reason) : this.#cancelFilter(which);
+    if (typeof which === 'string') return this.#cancelTask(which, options);
+    return isIds(which) ? this.#cancelIds(which, options) : this.#cancelFilter(which);
   }
 
   /** Sends a signal to a task, by its id or the unique key that it holds. */
@@ -320,8 +327,10 @@ export class Queue<Types extends TaskTypes> {
 
   /** What happens to tasks, as it happens: `for await (const event of queue.events({ types }))`. */
   events(options: EventOptions = {}): QueueEvents {
+    requireOpen(this.#closed.signal.aborted);
     const open: OpenEvents = (query, signal) => this.transport.events(query, signal);
-    return new QueueEvents(open, options);
+    const signals = [this.#closed.signal, ...(options.signal ? [options.signal] : [])];
+    return new QueueEvents(open, { ...options, signal: AbortSignal.any(signals) });
   }
 
   /** Starts a worker. With `batch`, each handler gets `{ tasks }` and returns a result for each. */
@@ -331,6 +340,7 @@ export class Queue<Types extends TaskTypes> {
     options: WorkerOptions,
     handlers: TaskHandlers<Types> | BatchHandlers<Types> | URL,
   ): Worker {
+    requireOpen(this.#closing !== undefined);
     const worker = startWorker(this.transport, options, this.tasks, handlers);
     this.started(worker);
     return worker;
@@ -340,15 +350,21 @@ export class Queue<Types extends TaskTypes> {
     this.workers.add(worker);
   }
 
-  /** Stops the workers that it started, and lets go of the queue. */
+  /** Stops the workers that it started, ends its events, and lets go of the queue. */
   close(): Promise<void> {
-    this.#closing ??= Promise.all(Array.from(this.workers, (worker) => worker.stop())).then(() =>
-      this.transport.close(),
-    );
+    this.#closing ??= this.#close();
     return this.#closing;
   }
 
+  async #close(): Promise<void> {
+    await Promise.all(Array.from(this.workers, (worker) => worker.stop()));
+    // Not before: handlers that still run may use the queue.
+    this.#closed.abort();
+    await this.transport.close();
+  }
+
   async #submit(submission: Submission): Promise<SubmittedTask> {
+    requireOpen(this.#closed.signal.aborted);
     const { queue, request } = await submitRequest(this.tasks, submission);
     try {
       const { id, status } = await this.transport.submit(queue, request);
@@ -382,9 +398,9 @@ export class Queue<Types extends TaskTypes> {
     }
   }
 
-  async #get(id: string, waitMs: number): Promise<QueueTask<Types>> {
+  async #get(id: string, waitMs = 0, signal?: AbortSignal): Promise<QueueTask<Types>> {
     const query = waitMs > 0 ? { wait_ms: waitMs } : {};
-    const task = await this.call('getTask', { path: { id }, query });
+    const task = await this.call('getTask', { path: { id }, query, ...(signal && { signal }) });
     const { payload, payload_content_type: contentType } = task;
     const value = decodePayload(payloadBytes(payload), contentType);
     return { ...fromWire(task), payload: value } as unknown as QueueTask<Types>;
@@ -426,19 +442,18 @@ export class Queue<Types extends TaskTypes> {
     return (await this.call('listQueues')).map(({ name }) => name);
   }
 
-  async #cancelTask(id: string, reason: string | undefined): Promise<Schema<'Envelope'>> {
-    const body = reason === undefined ? {} : { reason };
-    return fromWire(await this.call('cancelTask', { path: { id }, body }));
+  async #cancelTask(id: string, options: CancelOptions): Promise<Schema<'Envelope'>> {
+    return fromWire(await this.call('cancelTask', { path: { id }, body: toWire(options) }));
   }
 
-  async #cancelIds(ids: readonly string[], reason: string | undefined): Promise<{ count: number }> {
+  async #cancelIds(ids: readonly string[], options: CancelOptions): Promise<{ count: number }> {
     let count = 0;
     let next = 0;
     const run = async () => {
       while (next < ids.length) {
         const id = ids[next++]!;
         try {
-          await this.#cancelTask(id, reason);
+          await this.#cancelTask(id, options);
           count++;
         } catch (error) {
           const code = error instanceof ApiError ? error.code : '';
@@ -470,16 +485,20 @@ export class Queue<Types extends TaskTypes> {
       wait.signal?.throwIfAborted();
       const leftMs = wait.endsAt - Date.now();
       const waitMs = this.transport.canWait === false ? 0 : Math.min(leftMs, maxWaitMs);
-      const found = await this.#get(id, Math.max(0, waitMs));
+      const found = await this.#get(id, Math.max(0, waitMs), wait.signal);
       const task = found as FinishedTask<Types, Ref>['task'];
       if (task.status === 'SUCCEEDED') return { task, result: task.result ?? undefined };
       if (task.status === 'DEAD') throw failed(task);
       if (Date.now() >= wait.endsAt) throw new WaitTimeout(id, wait.timeoutMs);
       // A queue that waits for the end answers only now; any other is polled.
-      await pause(Math.min(pollMs, Math.max(1, wait.endsAt - Date.now())));
+      await pause(Math.min(pollMs, Math.max(1, wait.endsAt - Date.now())), wait.signal);
       pollMs = Math.min(pollMs * 2, maxPollMs);
     }
   }
+}
+
+function requireOpen(isClosed: boolean): void {
+  if (isClosed) throw new Error('The queue is closed.');
 }
 
 function isIds(which: readonly string[] | CancelFilter): which is readonly string[] {

@@ -24,6 +24,7 @@ export function startWorker<Types extends TaskTypes>(
   handlers: TaskHandlers<Types> | BatchHandlers<Types> | URL,
   onStopped?: () => Promise<void>,
 ): Worker {
+  requireKnown(options);
   const refs = handlers instanceof URL ? Object.keys(tasks.definitions) : Object.keys(handlers);
   if (refs.length === 0 && !(handlers instanceof URL)) {
     throw new TypeError('A worker needs handlers: there is none.');
@@ -48,6 +49,26 @@ export function startWorker<Types extends TaskTypes>(
     (call) => runTask(transport, tasks, call, run),
   );
   return worker;
+}
+
+const optionNames: readonly string[] = [
+  'queue',
+  'queues',
+  'concurrency',
+  'name',
+  'leaseMs',
+  'labels',
+  'batch',
+  'retry',
+  'threads',
+  'onError',
+] satisfies (keyof WorkerOptions)[];
+
+/** A name that is misspelt would be a setting that has no effect. */
+function requireKnown(options: WorkerOptions): void {
+  const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
+  if (unknown === undefined) return;
+  throw new TypeError(`${unknown} is not an option of a worker; use ${optionNames.join(', ')}.`);
 }
 
 function threadsOf({ threads, batch }: WorkerOptions, handlers: object): ThreadPool | undefined {

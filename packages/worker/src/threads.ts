@@ -44,7 +44,11 @@ parentPort.on('message', async ({ id, payload, task, dependencies, abort, drop, 
   }
   const run = { abort: new AbortController(), calls: 0, waiting: new Map() };
   runs.set(id, run);
-  const progress = async (report) => parentPort.postMessage({ id, progress: report });
+  const progress = (report) => new Promise((resolve) => {
+    const call = ++run.calls;
+    run.waiting.set(call, { resolve });
+    parentPort.postMessage({ id, progress: { call, report } });
+  });
   try {
     const handler = (await handlers)?.[task.handlerRef];
     if (!handler) throw Object.assign(new Error('There is no handler for ' + task.handlerRef), { name: 'PermanentError' });
@@ -79,7 +83,7 @@ interface Answer {
   id: number;
   result?: string;
   error?: ThreadError;
-  progress?: Progress;
+  progress?: { call: number; report: Progress };
   /** The handler begins a step. */
   step?: { call: number; name: StepName; args: unknown[] };
   /** What the function of a step returned. */
@@ -180,10 +184,14 @@ export class ThreadPool {
       signal.removeEventListener('abort', onAbort);
       thread.off('message', onMessage).off('error', onError).off('exit', onExit);
     };
-    const onMessage = ({ id: of, result, error, progress: report, ...more }: Answer) => {
+    const onMessage = ({ id: of, result, error, progress: reported, ...more }: Answer) => {
       if (of !== id) return;
       const { step, called, continued } = more;
-      if (report) return void progress(report);
+      if (reported) {
+        const { call: number, report } = reported;
+        // A result that overtook the report would end the lease that the report extends.
+        return void progress(report).then(() => post({ id, stepped: { call: number } }));
+      }
       if (step) return void steps.run(step);
       if (called) return steps.called(called);
       if (continued !== undefined) return steps.continued(continued);

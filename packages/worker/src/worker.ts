@@ -140,8 +140,11 @@ function sourcesOf(
   { queue, queues = {} }: WorkerOptions,
   make: (queue: string, weight: number) => Source,
 ): Source[] {
-  const weights = queue === undefined ? Object.entries(queues) : [[queue, 1] as const];
-  if (weights.length === 0) throw new TypeError('A worker needs a queue: { queue } or { queues }');
+  const named = Object.entries(queues);
+  const weights = queue === undefined ? named : [[queue, 1] as const];
+  if (weights.length === 0 || (queue !== undefined && named.length > 0)) {
+    throw new TypeError('A worker needs either { queue } or { queues }');
+  }
   return weights.map(([name, weight]) => make(name, weight));
 }
 

@@ -2118,6 +2118,11 @@ export interface components {
       /** @description The attempts that have ended, oldest first. The first and the last 49 are kept. */
       attempts: components['schemas']['Attempt'][];
       waiting_for?: components['schemas']['WaitingFor'];
+      /**
+       * @description The circuit breaker of its handler, while the task is PENDING and the breaker is not
+       *     closed. Only in a lookup.
+       */
+      breaker?: components['schemas']['HandlerBreaker'];
       /** @description Tasks it depends on, in the order given; absent if none. */
       depends_on?: components['schemas']['Dependency'][];
       /** @description The unique key of the task; null if it has none. Only in a lookup. */

@@ -150,15 +150,17 @@ function nameOf(holder: Holder | null): string {
   return holder ? `${holder.name} (pid ${holder.pid})` : 'a process of another user';
 }
 
-/** Checks the queues of a server on this data directory; none if no server runs there. */
+/** Checks the queues of the server on this data directory, or of MILLRACE_QUEUE_URL. */
 function queueChecks(dataDir: string, tools: Tools): Check[] {
-  if (!runningUp(dataDir)) return [];
-  return [{ name: 'queues', run: () => queuesOf(dataDir, tools) }];
+  const isHere = runningUp(dataDir) !== undefined;
+  if (!isHere && !tools.terminal.env['MILLRACE_QUEUE_URL']) return [];
+  return [{ name: 'queues', run: () => queuesOf(isHere ? { data: dataDir } : {}, tools) }];
 }
 
-async function queuesOf(data: string, tools: Tools): Promise<Finding> {
+async function queuesOf(flags: { data?: string }, tools: Tools): Promise<Finding> {
   try {
-    const { body: queues } = await queueApi({ data }, tools).call('listQueues');
+    const api = queueApi(flags, tools);
+    const { body: queues } = await api.call('listQueues');
     const alone = queues.filter(({ summary }) => summary.state === 'no_worker');
     if (alone.length > 0) {
       const names = alone.map(({ name }) => name).join(', ');
@@ -174,7 +176,7 @@ async function queuesOf(data: string, tools: Tools): Promise<Finding> {
       const finding = `a handler keeps failing, so its circuit breaker is open: ${names}`;
       return { status: 'warn', finding, advice: 'Check it with `ctl queue stats`.' };
     }
-    return { status: 'ok', finding: `${queues.length} on ${data}` };
+    return { status: 'ok', finding: `${queues.length} on ${flags.data ?? api.url}` };
   } catch (error) {
     const finding = `the queue server does not list its queues: ${messageOf(error)}`;
     return { status: 'warn', finding, advice: 'Check it with `ctl status`.' };

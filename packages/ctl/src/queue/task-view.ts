@@ -74,6 +74,7 @@ function factsOf(task: Task, now: number): Cell[][] {
     ['died', task.dead_at],
   ];
   for (const [name, time] of times) if (time !== null) rows.push([name, when(time)]);
+  if (task.breaker) rows.push(['breaker', breakerText(task.breaker, when)]);
   if (task.progress) rows.push(['progress', progressText(task.progress, now)]);
   if (task.result_dropped === true) rows.push(['result', 'too large, not kept']);
   else if (task.result !== null && task.result !== undefined) {
@@ -81,6 +82,14 @@ function factsOf(task: Task, now: number): Cell[][] {
   }
   if (task.last_error) rows.push(['last error', lastErrorText(task)]);
   return rows;
+}
+
+/** `half open, next probe at 2026-05-04 09:30:00`. */
+function breakerText(
+  { state, next_probe_at: at }: QueueSchema<'HandlerBreaker'>,
+  when: (time: string) => string,
+): string {
+  return `${state.replace('_', ' ')}${at === null ? '' : `, next probe at ${when(at)}`}`;
 }
 
 type Progress = NonNullable<Task['progress']>;

@@ -9,7 +9,7 @@ import { noLocalModel } from './daemon.js';
 import { FakeClis } from './fake-clis.js';
 import { gitIdentity } from './sessions.js';
 
-const program = fileURLToPath(new URL('../programs/serve.mjs', import.meta.url));
+const ctl = fileURLToPath(new URL('../../../../bin/ctl', import.meta.url));
 
 export interface ServedDaemon {
   api: ApiClient;
@@ -27,15 +27,15 @@ export function useServedHome(name: string) {
   });
   const serve = async (): Promise<ServedDaemon> => {
     const flags = {
+      auth: 'none',
       listen: '127.0.0.1:0',
       data: join(home, 'data'),
       'backends-local-url': noLocalModel,
     };
-    const child = start(
-      process.execPath,
-      [program, ...Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`)],
-      { env: { PATH: `${clis.path}:${process.env['PATH']}`, HOME: home, ...gitIdentity } },
-    );
+    const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+    const child = start(process.execPath, [ctl, 'daemon', 'serve', ...args], {
+      env: { PATH: `${clis.path}:${process.env['PATH']}`, HOME: home, ...gitIdentity },
+    });
     children.push(child);
     let [out, err] = ['', ''];
     child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()));

@@ -1,12 +1,13 @@
 import { QueryClientProvider, type QueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 import { Route, Router, Switch } from 'wouter';
 import { followEvents } from '../api/live.js';
 import { followServers } from '../api/servers.js';
 import { tokenStore } from '../api/token.js';
 import { usePath } from '../parts/location.js';
+import { onDemand } from '../parts/on-demand.js';
 import { Page } from '../parts/page.js';
-import { Empty, Loading } from '../parts/states.js';
+import { Empty } from '../parts/states.js';
 import { Toasts } from '../parts/toast.js';
 import { Away } from './away.js';
 import { HelpSheet } from './help-sheet.js';
@@ -15,7 +16,7 @@ import { Navigation } from './navigation.js';
 import { pages } from './pages.js';
 import { TokenPrompt } from './token-prompt.js';
 
-const Palette = lazy(() => import('./palette.js'));
+const Palette = onDemand(() => import('./palette.js'), { rows: 0 });
 
 export function App({ client }: { client: QueryClient }) {
   return (
@@ -61,11 +62,7 @@ function Shell({ client }: { client: QueryClient }) {
         {needsLogin ? <TokenPrompt /> : <Content />}
       </main>
       {isHelpOpen && <HelpSheet onClose={() => setIsHelpOpen(false)} />}
-      {isPaletteOpen && (
-        <Suspense>
-          <Palette onClose={() => setIsPaletteOpen(false)} />
-        </Suspense>
-      )}
+      {isPaletteOpen && <Palette onClose={() => setIsPaletteOpen(false)} />}
       <Toasts />
     </div>
   );
@@ -88,22 +85,20 @@ function Content() {
   const [path] = usePath();
   return (
     <ErrorBoundary key={path}>
-      <Suspense fallback={<Loading />}>
-        <Switch>
-          {pages.map(({ path, Content: Page }) => (
-            <Route key={path} path={path}>
-              {(params) => <Page params={params as Record<string, string>} />}
-            </Route>
-          ))}
-          <Route>
-            <Page title="Page not found">
-              <Empty title="Page not found.">
-                <a href="#/">Go to the fleet</a>
-              </Empty>
-            </Page>
+      <Switch>
+        {pages.map(({ path, Content: Page }) => (
+          <Route key={path} path={path}>
+            {(params) => <Page params={params as Record<string, string>} />}
           </Route>
-        </Switch>
-      </Suspense>
+        ))}
+        <Route>
+          <Page title="Page not found">
+            <Empty title="Page not found.">
+              <a href="#/">Go to the fleet</a>
+            </Empty>
+          </Page>
+        </Route>
+      </Switch>
     </ErrorBoundary>
   );
 }

@@ -1,4 +1,5 @@
-import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
+import type { ComponentType } from 'react';
+import { onDemand } from '../parts/on-demand.js';
 
 type Content = ComponentType<{ params: Readonly<Record<string, string>> }>;
 type Load = () => Promise<{ default: Content }>;
@@ -8,12 +9,12 @@ export const groups = ['Agents', 'Cost', 'Data', 'System'] as const;
 interface PageEntry {
   /** Below `/#`; `:id` is passed to the page in `params`. */
   path: string;
-  Content: LazyExoticComponent<Content>;
+  Content: Content;
   /** Its navigation entry; absent for pages reached from other pages. The key comes after `g`. */
   navigation?: { group: (typeof groups)[number]; title: string; key: string };
 }
 
-const page = (path: string, load: Load): PageEntry => ({ path, Content: lazy(load) });
+const page = (path: string, load: Load): PageEntry => ({ path, Content: onDemand(load) });
 
 /** A page of the navigation, as `Group: Title (key)`. */
 function top(path: string, text: string, load: Load): PageEntry {

@@ -3,19 +3,15 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { ctlHere } from '../../../ctl/test/run-ctl.js';
 import { RestClient } from './support/rest.js';
 
-const program = fileURLToPath(new URL('./programs/serve.mjs', import.meta.url));
-const built = new URL('../../dist/server/serve.js', import.meta.url);
+const ctl = fileURLToPath(new URL('../../../../bin/ctl', import.meta.url));
 const anyPorts = ['--grpc=127.0.0.1:0', '--http=127.0.0.1:0', '--auth=none'];
 const children: ChildProcess[] = [];
 const directories: string[] = [];
 
-beforeAll(() => {
-  if (!existsSync(built))
-    throw new Error('Run `npm run build` first: this starts the built server');
-});
 afterEach(() => {
   for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
   for (const directory of directories.splice(0))
@@ -37,7 +33,7 @@ interface Run {
 }
 
 function run(args: string[], environment: Record<string, string> = {}): Run {
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(process.execPath, [ctl, 'db', 'serve', ...args], {
     env: { ...process.env, NODE_OPTIONS: '', ...environment },
   });
   children.push(child);
@@ -125,10 +121,11 @@ test.each([
   [['--config=none.yaml'], /none\.yaml: no such file/],
   [['--follow=leader'], /--follow must be an address such as grpc/],
 ])('process: %s is refused in one line with exit code 2', async (flags, text) => {
-  const server = run([...anyPorts, `--data=${newDirectory()}`, ...flags]);
-  expect(await server.ended).toBe(2);
-  expect(server.stderr().trim()).toMatch(text);
-  expect(server.stderr().trim().split('\n')).toHaveLength(1);
+  const args = ['db', 'serve', ...anyPorts, `--data=${newDirectory()}`, ...flags];
+  const { code, err } = await ctlHere(args);
+  expect(code).toBe(2);
+  expect(err.trim()).toMatch(text);
+  expect(err.trim().split('\n')).toHaveLength(1);
 });
 
 test('process: flags override variables, which override the file', async () => {

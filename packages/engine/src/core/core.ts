@@ -57,6 +57,8 @@ export interface IndexInfo {
   multi: boolean;
   /** Some entry was too long and is cut: the index cannot give an order. */
   cut: boolean;
+  /** Records whose entries changed since the running part of its build began. */
+  touched?: Set<string> | undefined;
 }
 
 /** The format of the catalog rows in the table `meta`. */
@@ -506,7 +508,7 @@ export class Core {
     await this.tables.close();
   }
 
-  #beforeFlush(state: DatabaseState, { isCut, searchChanges }: FlushedBatch, put: SetRow) {
+  #beforeFlush(state: DatabaseState, { kind, searchChanges }: FlushedBatch, put: SetRow) {
     if (searchChanges.length > 0) this.#writeSearch(searchChanges, put);
     put('meta', stateRow, encodeState(this.#withCatalog(state)));
     // A new shape is written with the first commit after its creation, so before any record uses
@@ -518,7 +520,7 @@ export class Core {
     this.catalog.saveChanges((name, value) =>
       put('meta', Buffer.from(name), Buffer.from(JSON.stringify(value))),
     );
-    const { seq, chain } = isCut ? state : this.durable;
+    const { seq, chain } = kind === 'cut' ? state : this.durable;
     return { epoch: state.epoch, start: { firstSeq: seq + 1, chain } };
   }
 

@@ -2,7 +2,6 @@ import {
   decodeDirectory,
   directoryKey,
   eachPosting,
-  eachTerm,
   encodeDirectory,
   goneKey,
   goneNumbers,
@@ -10,12 +9,14 @@ import {
   PageReader,
   pageKey,
   PageWriter,
+  type PayloadTerms,
   recordRowKey,
   segmentRange,
   type Directory,
   type SearchChange,
   type Segment,
 } from '../format/search-pages.js';
+import { GrowingBytes } from '../value/bytes.js';
 import { idBytes, prefixed, prefixKey, prefixLength } from '../format/keys.js';
 import type { KeyRange } from '../storage/file/in-place.js';
 import type { TableName, TableRow } from '../storage/file/tables.js';
@@ -125,18 +126,19 @@ function addSegment(
   const first = directory.nextNumber;
   const recordsBefore = directory.records;
   const terms = new TermTable();
-  for (const { id, payload, isBuild } of changes) {
+  for (const { id, payload, terms: found, isBuild } of changes) {
     const idRow = idBytes(id);
     const recordRow = recordRowKey(idRow);
     const before = own.get(recordRow);
     if (before && isBuild) continue;
     if (before) removeNumber(own, directory, before);
-    if (!payload) {
+    if (!payload || !found) {
       if (before) own.set(recordRow, undefined);
       continue;
     }
     const number = directory.nextNumber++;
-    const words = terms.add(number, payload);
+    const { words } = found;
+    terms.add(number, payload, found);
     const row = Buffer.allocUnsafe(8);
     row.writeUInt32BE(number, 0);
     row.writeUInt32BE(words, 4);
@@ -213,47 +215,65 @@ export class TermTable {
   readonly #numbers: number[] = [];
   readonly #starts: number[] = [];
   readonly #nexts: number[] = [];
-  readonly #payloads = new Map<number, Buffer>();
+  /** Postings without their numbers, in one place: they are read in the order of the terms. */
+  readonly #postings = new GrowingBytes(4_096);
 
-  /** Returns the number of words. */
-  add(number: number, payload: Buffer): number {
-    this.#payloads.set(number, payload);
-    return eachTerm(payload, (term, start) => {
+  add(number: number, payload: Buffer, { names, starts }: PayloadTerms): void {
+    const postings = this.#postings;
+    postings.reserve(payload.length);
+    for (let i = 0; i < names.length; i++) {
       const at = this.#numbers.length;
       this.#numbers.push(number);
-      this.#starts.push(start);
+      this.#starts.push(postings.at + 1);
       this.#nexts.push(-1);
-      const known = this.#terms.get(term);
-      if (!known) this.#terms.set(term, { first: at, last: at });
+      const start = starts[i]! - 1;
+      const end = start + 1 + payload[start]!;
+      for (let from = start; from < end; from++) postings.bytes[postings.at++] = payload[from]!;
+      const known = this.#terms.get(names[i]!);
+      if (!known) this.#terms.set(names[i]!, { first: at, last: at });
       else {
         this.#nexts[known.last] = at;
         known.last = at;
       }
-    });
+    }
   }
 
   get terms(): Iterable<string> {
     return this.#terms.keys();
   }
 
-  /** Calls `visit` with the postings of a term: their number, their payload, start and end. */
+  /** Calls `visit` with the postings of a term: their number, bytes, start and end. */
   each(term: string, visit: (number: number, from: Buffer, start: number, end: number) => void) {
     for (let at = this.#terms.get(term)?.first ?? -1; at >= 0; at = this.#nexts[at]!) {
-      const number = this.#numbers[at]!;
+      const { bytes } = this.#postings;
       const start = this.#starts[at]!;
-      const payload = this.#payloads.get(number)!;
-      visit(number, payload, start, start + payload[start - 1]!);
+      visit(this.#numbers[at]!, bytes, start, start + bytes[start - 1]!);
     }
   }
 
   write(writer: PageWriter): void {
-    for (const term of [...this.#terms.keys()].sort()) {
+    for (const term of sortedTerms([...this.#terms.keys()])) {
       this.each(term, (number, bytes, start, end) => {
         writer.add(term, 1, number, number, bytes, start, end);
       });
     }
     writer.finish();
   }
+}
+
+const comparedUnits = 6;
+
+/** Sorts texts of latin1. Comparing numbers made of their beginnings takes a fifth of the time. */
+function sortedTerms(terms: readonly string[]): string[] {
+  const starts = new Float64Array(terms.length);
+  terms.forEach((term, i) => {
+    let start = 0;
+    for (let at = 0; at < comparedUnits; at++) start = start * 256 + (term.charCodeAt(at) || 0);
+    starts[i] = start;
+  });
+  const order = terms.map((_, i) => i);
+  order.sort((a, b) => starts[a]! - starts[b]! || (terms[a]! < terms[b]! ? -1 : 1));
+  return order.map((i) => terms[i]!);
 }
 
 /** Adjacent segments to merge: several of one size and smaller ones, or one with many gone. */

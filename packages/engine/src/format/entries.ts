@@ -5,6 +5,7 @@ import { compilePredicate } from '../value/predicate.js';
 import { forEachValue, parsePath, plainValue, type Path, type Row } from '../value/path.js';
 import { EntryEncoder, maxIndexFields } from './encoding.js';
 import { searchEntries } from './search-entries.js';
+import type { PayloadTerms } from './search-pages.js';
 import { encodeVector, vectorTag } from './vector-codes.js';
 
 export interface IndexDefinition {
@@ -96,6 +97,8 @@ export interface IndexEntries {
   unique: Uint8Array[];
   /** Stored as the value of the entries: the vector, as `vector-codes.ts` has it. */
   payload?: Buffer;
+  /** Of a search index: where the terms are in the payload. */
+  terms?: PayloadTerms;
 }
 
 /** Maximum number of entries of one record in one index. */

@@ -95,6 +95,13 @@ export class RecordImage {
     else target.write(this.#id!, at, 'latin1');
   }
 
+  /** Copies the 16 bytes of the id. */
+  copyId(target: Uint8Array, at: number): void {
+    if (!this.#place) return writeId(this.#id!, target, at);
+    const { bytes, at: from } = this.#place;
+    for (let i = 0; i < idLength; i++) target[at + i] = bytes[from + i]!;
+  }
+
   get contentHash(): number {
     return readUint32(this.bytes, 1);
   }
@@ -182,7 +189,8 @@ export class RecordImage {
     // The id is stored as bytes after the record, because its text is often not needed.
     const bytes = Buffer.allocUnsafe(end + (this.#place ? idLength : 0));
     bytes.set(this.bytes.subarray(0, end));
-    const place = this.#place && idBehind(this.#place, bytes, end);
+    if (this.#place) this.copyId(bytes, end);
+    const place = this.#place && { bytes, at: end };
     const copy = new RecordImage(place ?? this.#id!, bytes, end, this.codec);
     copy.#data = this.#data;
     return copy;
@@ -191,11 +199,6 @@ export class RecordImage {
   get #keyStart(): number {
     return this.bytes[0]! & hasExpiry ? fixedLength + 6 : fixedLength;
   }
-}
-
-function idBehind(place: IdInPlace, bytes: Buffer, at: number): IdInPlace {
-  for (let i = 0; i < idLength; i++) bytes[at + i] = place.bytes[place.at + i]!;
-  return { bytes, at };
 }
 
 function readUint32(source: Uint8Array, at: number): number {

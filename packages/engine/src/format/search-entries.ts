@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { GrowingBytes } from '../value/bytes.js';
 import { refuse } from '../value/documents.js';
 import { forEachValue, type Path, type Row } from '../value/path.js';
-import { termTags, writePosting, type FieldCounts } from './search-pages.js';
+import { termTags, writePosting, type FieldCounts, type PayloadTerms } from './search-pages.js';
 
 /** A longer text is indexed by its beginning. */
 const maxTextLength = 1024 * 1024;
@@ -47,7 +47,7 @@ export interface Word {
 
 /** Splits text into words and reduces them to stems, in one language. */
 export interface Analyzer {
-  words(text: string): Iterable<Word>;
+  words(text: string): Word[];
   /** The stem of a word; undefined for a stop word. */
   stem(word: string): string | undefined;
 }
@@ -78,7 +78,7 @@ export function analyzerOf(language = 'none'): Analyzer {
 function stems(name: string): Analyzer['stem'] {
   const { stemmer } = require(`@orama/stemmers/${name}`) as { stemmer: (word: string) => string };
   const { stopwords } = require(`@orama/stopwords/${name}`) as { stopwords: readonly string[] };
-  const stopped = new Set(stopwords.flatMap((each) => [...wordsOf(each)].map(({ text }) => text)));
+  const stopped = new Set(stopwords.flatMap((each) => wordsOf(each).map(({ text }) => text)));
   const cached = new Map<string, string>();
   return (word) => {
     if (stopped.has(word)) return undefined;
@@ -92,13 +92,39 @@ function stems(name: string): Analyzer['stem'] {
   };
 }
 
+function wordsOf(text: string): Word[] {
+  const words: Word[] = [];
+  eachWord(text, (word, start, end) => words.push({ text: word, start, end }));
+  return words;
+}
+
+type UseWord = (word: string, start: number, end: number) => void;
+
 /** Words are runs of letters, marks and digits, in lower case of NFC. */
-function* wordsOf(text: string): Iterable<Word> {
+function eachWord(text: string, use: UseWord): void {
+  if (isAscii(text)) return eachAsciiWord(text, use);
   for (const match of text.matchAll(/[\p{L}\p{N}\p{M}]+/gu)) {
     const word = match[0].normalize('NFC').toLowerCase();
-    const { index: start } = match;
-    yield { text: word.slice(0, maxWordLength), start, end: start + match[0].length };
+    use(word.slice(0, maxWordLength), match.index, match.index + match[0].length);
   }
+}
+
+/** The same for ASCII: a fifth of the CPU time of the expression. */
+function eachAsciiWord(text: string, use: UseWord): void {
+  const lower = text.toLowerCase();
+  let start = 0;
+  for (let i = 0; i <= lower.length; i++) {
+    // NaN behind the end.
+    const unit = lower.charCodeAt(i);
+    if ((unit >= 0x61 && unit <= 0x7a) || (unit >= 0x30 && unit <= 0x39)) continue;
+    if (i > start) use(lower.slice(start, Math.min(i, start + maxWordLength)), start, i);
+    start = i + 1;
+  }
+}
+
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
 }
 
 /** The texts of a field: itself, or those in arrays. */
@@ -116,7 +142,7 @@ const values = [Buffer.of(1)];
 
 /**
  * Makes the entries of records in a search index: `payload` has the number of words, and for each
- * term its length, its bytes, the length of its posting and the posting.
+ * term its length, its bytes, the length of its posting and the posting; `terms` is where these are.
  */
 export function searchEntries(
   { language }: { language?: string | undefined },
@@ -126,37 +152,39 @@ export function searchEntries(
   const to = new GrowingBytes(4_096);
   return (row: Row) => {
     let left = maxTextLength;
-    let length = 0;
+    let words = 0;
     let cut = false;
-    const terms = new Map<string, FieldCounts>();
+    const found = new Map<string, FieldCounts>();
     const add = (term: string, field: number) => {
-      const counts = terms.get(term);
-      if (!counts) terms.set(term, [field, 1]);
+      const counts = found.get(term);
+      if (!counts) found.set(term, [field, 1]);
       else if (counts.at(-2) === field) counts[counts.length - 1]!++;
       else counts.push(field, 1);
     };
     paths.forEach((path, field) => {
       textsAt(path, row, (text) => {
         if (text.length > left) cut = true;
-        for (const { text: word } of analyzer.words(text.slice(0, left))) {
+        eachWord(text.slice(0, left), (word) => {
           const stem = analyzer.stem(word);
-          if (stem === undefined) continue;
-          length++;
+          if (stem === undefined) return;
+          words++;
           add(termTags.stem + stem, field);
           if (stem !== word) add(termTags.word + word, field);
-        }
+        });
         left = Math.max(0, left - text.length);
       });
     });
-    if (length === 0) return { ...noWords, cut };
+    if (words === 0) return { ...noWords, cut };
     to.at = 0;
-    to.varint(length);
-    for (const [term, counts] of terms) {
-      const bytes = Buffer.from(term);
-      to.varint(bytes.length);
-      to.put(bytes);
-      writePosting(to, length, counts, paths.length);
+    to.varint(words);
+    const terms: PayloadTerms = { words, names: [], starts: [] };
+    for (const [term, counts] of found) {
+      const name = isAscii(term) ? term : Buffer.from(term).toString('latin1');
+      to.varint(name.length);
+      to.latin1(name);
+      terms.names.push(name);
+      terms.starts.push(writePosting(to, words, counts, paths.length));
     }
-    return { ...noWords, values, cut, payload: to.copy() };
+    return { ...noWords, values, cut, payload: to.copy(), terms };
   };
 }

@@ -86,8 +86,9 @@ function tagged(tag: number, number: number): Buffer {
 export interface SearchChange {
   index: number;
   id: string;
-  /** As `searchEntries` makes it; undefined: the record is not in the index. */
+  /** As `searchEntries` makes them; undefined: the record is not in the index. */
   payload: Buffer | undefined;
+  terms: PayloadTerms | undefined;
   /** By a build of the index: a record that was written meanwhile is in it. */
   isBuild: boolean;
 }
@@ -176,13 +177,20 @@ export class Varints {
 /** Fields in which a term is, each with how often. */
 export type FieldCounts = number[];
 
-/** Writes the length of a posting and the posting, without its number. */
+/** The terms in a payload, as bytes in latin1, and where their postings start. */
+export interface PayloadTerms {
+  words: number;
+  names: string[];
+  starts: number[];
+}
+
+/** Writes the length of a posting and the posting, without its number. Returns where that starts. */
 export function writePosting(
   to: GrowingBytes,
   words: number,
   counts: FieldCounts,
   fields: number,
-): void {
+): number {
   const start = to.at;
   to.varint(0);
   to.varint(words);
@@ -193,6 +201,7 @@ export function writePosting(
   const length = to.at - start - 1;
   // Sixteen fields of nine bytes fit into one byte.
   to.bytes[start] = length;
+  return start + 1;
 }
 
 /**
@@ -348,11 +357,12 @@ export class PageWriter {
     const page = this.#page;
     let shared = 0;
     if (page.at > 0) {
-      while (shared < term.length && term[shared] === this.#lastTerm[shared]) shared++;
+      const last = this.#lastTerm;
+      while (shared < term.length && term.charCodeAt(shared) === last.charCodeAt(shared)) shared++;
     }
     page.varint(shared);
     page.varint(term.length - shared);
-    page.put(Buffer.from(term.slice(shared), 'latin1'));
+    page.latin1(term, shared);
     page.varint(this.#count);
     page.varint(this.#first);
     page.varint(this.#last - this.#first);

@@ -26,7 +26,7 @@ export function parseTerms(text: string, analyzer: Analyzer): SearchTerms {
   const phrases: string[][] = [];
   const excludedPhrases: string[][] = [];
   const add = (part: string, isExcluded: boolean, isPrefix: boolean) => {
-    const found = [...analyzer.words(part)].map((word) => word.text);
+    const found = analyzer.words(part).map((word) => word.text);
     found.forEach((word, i) => {
       const isStart = isPrefix && i === found.length - 1;
       const stem = isStart ? word : analyzer.stem(word);
@@ -42,7 +42,7 @@ export function parseTerms(text: string, analyzer: Analyzer): SearchTerms {
     }
     // A word of an excluded phrase may be there without the others.
     const list = isExcluded
-      ? [...analyzer.words(phrase)].map((word) => word.text)
+      ? analyzer.words(phrase).map((word) => word.text)
       : add(phrase, false, false);
     if (list.length > 0) (isExcluded ? excludedPhrases : phrases).push(list);
   }
@@ -77,7 +77,7 @@ export function phraseTest(
   return (row) => {
     const texts: string[][] = [];
     for (const path of paths) {
-      textsAt(path, row, (text) => texts.push([...analyzer.words(text)].map((word) => word.text)));
+      textsAt(path, row, (text) => texts.push(analyzer.words(text).map((word) => word.text)));
     }
     const has = (phrase: readonly string[]) =>
       texts.some((words) => indexOfPhrase(words, phrase) >= 0);
@@ -116,7 +116,7 @@ export function highlightsOf(
     const fragments: string[] = [];
     textsAt(path, row, (text) => {
       if (fragments.length >= maxFragments) return;
-      const hits = [...analyzer.words(text)].filter(isHit);
+      const hits = analyzer.words(text).filter(isHit);
       fragments.push(...fragmentsOf(text, hits).slice(0, maxFragments - fragments.length));
     });
     if (fragments.length > 0) highlights[path.text] = fragments;

@@ -299,10 +299,11 @@ class PostingReader {
       words -= row.readUInt32BE(4);
     }
     for (const image of overlaid(source)) {
-      const { payload } = index.compiled.entriesOf(image);
-      if (!payload) continue;
+      const { payload, terms } = index.compiled.entriesOf(image);
+      if (!payload || !terms) continue;
       records++;
-      words += this.#own.add(this.#firstOwn + this.#ownIds.length, payload);
+      words += terms.words;
+      this.#own.add(this.#firstOwn + this.#ownIds.length, payload, terms);
       this.#ownIds.push(idBytes(image.id).toString('latin1'));
     }
     this.records = records;

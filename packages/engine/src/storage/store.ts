@@ -256,11 +256,7 @@ export class Store {
   /** Writes a batch. Resolves when it is durable; `onVisible` is called when it may be read. */
   async commit(batch: Batch, onVisible: () => void, relaxed: boolean): Promise<void> {
     const { log } = this;
-    if (!log) {
-      await this.file.commit((put, remove) => batch.writes.writeTo(put, remove), onVisible);
-      this.file.refresh();
-      return;
-    }
+    if (!log) return this.commitDerived(batch.writes, onVisible);
     const show = () => {
       this.#visibleLsn++;
       this.overlay.add(batch.writes, this.#visibleLsn, this.#newestReader);
@@ -269,6 +265,12 @@ export class Store {
     await log.append(batch, relaxed ? show : undefined);
     if (!relaxed) show();
     this.#fold.schedule();
+  }
+
+  /** As `commit`, directly to the file: batches before it may still be in the overlay. */
+  async commitDerived(writes: PendingWrites, onVisible: () => void): Promise<void> {
+    await this.file.commit((put, remove) => writes.writeTo(put, remove), onVisible);
+    this.file.refresh();
   }
 
   /** True when the writer must wait for a fold. */

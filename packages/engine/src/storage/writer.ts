@@ -7,6 +7,12 @@ import type { Batch as StoreBatch, Store } from './store.js';
 import type { KeyRange } from './file/in-place.js';
 import type { TableName, TableRow } from './file/tables.js';
 
+/**
+ * `cut`: it rolls back commits. `derived`: its rows can be made again from others, so they go to
+ * the file without the log. Both have their own batch.
+ */
+type JobKind = 'plain' | 'cut' | 'derived';
+
 /** One write and its promise. */
 class Job {
   result: unknown = undefined;
@@ -19,8 +25,7 @@ class Job {
     readonly reject: (reason: unknown) => void,
     /** On the monotonic clock. */
     readonly submittedAt: number,
-    /** It rolls back commits, and has its own batch. */
-    readonly isCut: boolean,
+    readonly kind: JobKind,
   ) {}
 }
 
@@ -31,7 +36,7 @@ interface Batch {
   commits: CommitRow[];
   /** Changes of search indexes, which become rows of the whole batch. */
   searchChanges: SearchChange[];
-  isCut: boolean;
+  kind: JobKind;
   /** It accepts no more jobs. */
   isSealed: boolean;
   /** A job of it makes its caller submit others at once, which are to join it. */
@@ -48,7 +53,7 @@ function newBatch(): Batch {
     writes: new PendingWrites(),
     commits: [],
     searchChanges: [],
-    isCut: false,
+    kind: 'plain',
     isSealed: false,
     expectsJobs: false,
     jobs: [],
@@ -60,7 +65,14 @@ function newBatch(): Batch {
 /** The parts of a store that the writer uses. */
 export type BatchStore = Pick<
   Store,
-  'getNamed' | 'range' | 'refresh' | 'commit' | 'isFull' | 'foldSoon' | 'foldFailure'
+  | 'getNamed'
+  | 'range'
+  | 'refresh'
+  | 'commit'
+  | 'commitDerived'
+  | 'isFull'
+  | 'foldSoon'
+  | 'foldFailure'
 >;
 
 /**
@@ -104,20 +116,25 @@ export class Writer<State extends object> {
 
   /** Runs `job` in its turn. Resolves with its result once that is durable. */
   submit<Result>(job: () => Result): Promise<Result> {
-    return this.#submit(job, false);
+    return this.#submit(job, 'plain');
   }
 
   /** As `submit`, for a job that rolls back commits and so has its own batch. */
   submitCut<Result>(job: () => Result): Promise<Result> {
-    return this.#submit(job, true);
+    return this.#submit(job, 'cut');
   }
 
-  #submit<Result>(job: () => Result, isCut: boolean): Promise<Result> {
+  /** As `submit`, for a job whose rows are lost with the process unless they are in the file. */
+  submitDerived<Result>(job: () => Result): Promise<Result> {
+    return this.#submit(job, 'derived');
+  }
+
+  #submit<Result>(job: () => Result, kind: JobKind): Promise<Result> {
     if (this.#closed) return Promise.reject(this.#closed);
     const submittedAt = this.options.clock.monotonic();
     return new Promise<Result>((resolve, reject) => {
       const settle = resolve as (value: unknown) => void;
-      this.#queue.push(new Job(job, settle, reject, submittedAt, isCut));
+      this.#queue.push(new Job(job, settle, reject, submittedAt, kind));
       this.#schedule();
     });
   }
@@ -317,12 +334,15 @@ export class Writer<State extends object> {
     // Yields to the event loop. The rest of the queue runs on the next turn.
     for (let now = started; now - started <= sliceMs; now = clock.monotonic()) {
       const job = this.#queue[taken]!;
-      if (job.isCut && batch.jobs.length > 0) {
+      if (job.kind !== 'plain' && batch.jobs.length > 0) {
         batch.isSealed = true;
         break;
       }
       taken++;
-      if (job.isCut) batch.isCut = batch.isSealed = true;
+      if (job.kind !== 'plain') {
+        batch.kind = job.kind;
+        batch.isSealed = true;
+      }
       this.onWaited?.(now - job.submittedAt);
       this.#runJob(batch, job);
       if (taken === this.#queue.length || this.#isFull()) break;
@@ -361,19 +381,26 @@ export class Writer<State extends object> {
   #flush(batch: Batch): void {
     this.#filling = undefined;
     this.#flushing = batch;
-    let head: BatchHead;
+    let head: BatchHead | undefined;
+    const { writes, commits, kind } = batch;
     try {
-      head = this.options.beforeFlush(this.state, batch, (table, key, value) =>
-        batch.writes.set(table, key, value),
-      );
+      // Derived rows do not move the state of the file, which belongs to its last folded batch.
+      if (kind !== 'derived') {
+        head = this.options.beforeFlush(this.state, batch, (table, key, value) =>
+          writes.set(table, key, value),
+        );
+      }
     } catch (error) {
       return this.#failed(batch, error);
     }
     const after = this.state;
-    this.#touched?.addAll(batch.writes);
-    const { writes, commits, isCut } = batch;
+    this.#touched?.addAll(writes);
     const show = () => this.#visible(batch, after);
-    this.store.commit({ writes, commits, isCut, ...head }, show, this.options.relaxed).then(
+    const isCut = kind === 'cut';
+    const flushing = head
+      ? this.store.commit({ writes, commits, isCut, ...head }, show, this.options.relaxed)
+      : this.store.commitDerived(writes, show);
+    flushing.then(
       () => this.#flushed(batch, after),
       (error: unknown) => this.#failed(batch, error),
     );
@@ -447,7 +474,7 @@ export interface WriterOptions<State> {
   clock: Clock;
   load(): State;
   /** Adds the rows that every batch has. */
-  beforeFlush(state: State, batch: Pick<Batch, 'isCut' | 'searchChanges'>, set: SetRow): BatchHead;
+  beforeFlush(state: State, batch: Pick<Batch, 'kind' | 'searchChanges'>, set: SetRow): BatchHead;
   /** Called with the state that is now visible to readers. */
   onVisible(state: State): void;
   /** Called with the state that is now on disk. */

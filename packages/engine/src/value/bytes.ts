@@ -92,6 +92,15 @@ export class GrowingBytes {
     this.at += source.length;
   }
 
+  /** Appends text with one byte per character. For short ones: a native call costs more. */
+  latin1(text: string, from = 0): void {
+    this.reserve(text.length - from);
+    const { bytes } = this;
+    let { at } = this;
+    for (let i = from; i < text.length; i++) bytes[at++] = text.charCodeAt(i);
+    this.at = at;
+  }
+
   /** Appends an integer from 0 to 2^53, seven bits in each byte, the lowest first. */
   varint(value: number): void {
     this.reserve(8);

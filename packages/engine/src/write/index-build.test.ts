@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { problemsOf } from '../../test/consistency.test-support.js';
 import type { Database } from '../api/database.js';
 import { prefixKey } from '../format/keys.js';
+import { runLimit } from './index-build.js';
 import { refusalOf, useScratch } from '../../test/scratch.test-support.js';
 
 interface Doc {
@@ -145,6 +146,72 @@ describe('a unique index over duplicates', () => {
     await db.indexesBuilt();
     expect(db.indexes()).toMatchObject([{ state: 'ready' }]);
     await db.sweepExpired();
+    expect(problemsOf(db.core)).toEqual([]);
+  });
+});
+
+describe('a build in several runs', () => {
+  const { bytes } = runLimit;
+  afterEach(() => void (runLimit.bytes = bytes));
+
+  interface Point {
+    n: number;
+    tags: string[];
+    v: number[];
+  }
+  const point = (n: number): Point => ({ n, tags: ['all', `t${n % 7}`], v: [n, 1] });
+  const collections = {
+    docs: { indexes: [{ fields: ['n'] }, { fields: ['tags'] }, { vector: 'v', dims: 2 }] },
+  };
+
+  test('has the entries of records that change between reading and writing', async () => {
+    runLimit.bytes = 20_000;
+    let db = await scratch.open();
+    await db
+      .collection<Point>('docs')
+      .bulkWrite(
+        Array.from({ length: 3_000 }, (_, n) => ({ upsert: { key: `k${n}`, data: point(n) } })),
+      );
+    db = await scratch.reopen(db, { collections });
+    const docs = db.collection<Point>('docs');
+    // Each run reads, sorts and writes: these writes fall between the two.
+    const { writer } = db.core;
+    const submitDerived = writer.submitDerived.bind(writer);
+    let runs = 0;
+    writer.submitDerived = (job) => {
+      const n = 61 * runs++;
+      const writes = [
+        docs.upsert(`k${n % 3_000}`, { ...point(-n), tags: ['all', 'new'] }),
+        docs.upsert(`k${(n + 7) % 3_000}`, { ...point(n), v: [5, -n] }),
+        docs.deleteByKey(`k${(n + 1_500) % 3_000}`).catch(() => 'gone already'),
+      ];
+      return Promise.all(writes).then(() => submitDerived(job));
+    };
+    await Promise.all([db.indexesBuilt(), db.compact()]);
+    expect(runs).toBeGreaterThan(20);
+    expect(db.indexes().map(({ state }) => state)).toEqual(['ready', 'ready', 'ready']);
+    expect(problemsOf(db.core)).toEqual([]);
+    db = await scratch.reopen(db, { collections });
+    expect(db.indexes().map(({ state }) => state)).toEqual(['ready', 'ready', 'ready']);
+    expect(problemsOf(db.core)).toEqual([]);
+  });
+
+  test('ignores changes that did not reach the disk', async () => {
+    let db = await withDocs(500);
+    db = await scratch.reopen(db, { collections: byNumber });
+    const { writer, store } = db.core;
+    const submitDerived = writer.submitDerived.bind(writer);
+    const commit = store.commit.bind(store);
+    writer.submitDerived = async (job) => {
+      store.commit = () => Promise.reject(new Error('ENOSPC: no space left on device'));
+      const refused = db.collection<Doc>('docs').upsert('k7', { n: -7 });
+      expect((await refusalOf(refused)).code).toBe('DISK_FULL');
+      store.commit = commit;
+      return submitDerived(job);
+    };
+    await db.indexesBuilt();
+    expect(db.indexes()).toMatchObject([{ state: 'ready' }]);
+    expect(rowsOf(db, 1)).toBe(500);
     expect(problemsOf(db.core)).toEqual([]);
   });
 });

@@ -1,13 +1,29 @@
-import { indexRow, sameDefinition, type IndexInfo, type Core } from '../core/core.js';
+import {
+  indexRow,
+  sameDefinition,
+  type CollectionInfo,
+  type IndexInfo,
+  type Core,
+} from '../core/core.js';
+import type { Slice } from '../core/slice.js';
+import { compareNames, nameOf } from '../storage/overlay/overlay.js';
+import { GrowingBytes } from '../value/bytes.js';
+import { sortInSlices } from '../query/sort.js';
 import type { IndexDefinition } from '../format/entries.js';
 import { messageOf } from '@millrace/kit/errors';
 import { mustRebuild } from '../core/search-segments.js';
 import { CommitBuilder, moveEntries } from './mutations.js';
 import type { RecordImage } from '../format/record.js';
-import { prefixKey } from '../format/keys.js';
+import { idLength, prefixKey, prefixLength, readId } from '../format/keys.js';
 
 const recordsPerStep = 200;
 const rowsPerStep = 2_000;
+/** Memory of the entries that are sorted at a time. */
+export const runLimit = { bytes: 64 * 2 ** 20 };
+/** Memory of an entry, and of a value that no other has. */
+const entryOverhead = 28;
+const valueOverhead = 80;
+const noBytes = Buffer.alloc(0);
 
 /** Indexes declared to `open`, by collection. */
 export type DeclaredIndexes = ReadonlyMap<string, readonly IndexDefinition[]>;
@@ -68,28 +84,13 @@ async function declare(core: Core, name: string, definition: IndexDefinition): P
 
 async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise<void> {
   const collection = core.catalog.find(index.collection)!;
-  let after: string | undefined;
+  const isOver = () => signal.aborted || !collection.indexes.includes(index);
+  const { unique, kind } = index.definition;
   try {
-    for (;;) {
-      if (signal.aborted || !collection.indexes.includes(index)) return;
-      const from = after;
-      const last = await core.writer.submit(() => {
-        if (!collection.indexes.includes(index) || index.state === 'failed') return undefined;
-        const commit = new CommitBuilder(core);
-        const records = core.view().scan(collection.id, { after: from }, () => true);
-        const some = Array.from(take(records, recordsPerStep));
-        for (const record of some) {
-          // An expired record must not block a unique value.
-          if (record.isExpired(commit.now) && !core.sealed) {
-            commit.remove(collection, record, 'expire');
-          } else addEntries(core, index, record);
-        }
-        commit.finish();
-        return some.length === recordsPerStep ? some.at(-1)?.id : undefined;
-      });
-      if (last === undefined) break;
-      after = last;
-    }
+    // Unique values are checked against those of other writes, and segments are made by batches.
+    if (unique || kind === 'search') await buildInJobs(core, index, collection, isOver);
+    else await new RunBuild(core, index, collection, isOver).build();
+    if (signal.aborted) return;
     const isReady = await core.writer.submit(() => {
       const isThere = collection.indexes.includes(index) && index.state !== 'failed';
       if (isThere) core.catalog.setIndexState(index, 'ready');
@@ -101,6 +102,193 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
     // Not in a job: on a full disk it would fail as well. Stored with the next commit.
     core.catalog.setIndexState(index, 'failed', messageOf(error));
     core.log.error({ index: index.name, err: error }, 'Index could not be built');
+  }
+}
+
+async function buildInJobs(
+  core: Core,
+  index: IndexInfo,
+  collection: CollectionInfo,
+  isOver: () => boolean,
+): Promise<void> {
+  let after: string | undefined;
+  do {
+    if (isOver()) return;
+    const from = after;
+    after = await core.writer.submit(() => {
+      if (!collection.indexes.includes(index) || index.state === 'failed') return undefined;
+      const commit = new CommitBuilder(core);
+      const records = core.view().scan(collection.id, { after: from }, () => true);
+      const some = Array.from(take(records, recordsPerStep));
+      for (const record of some) {
+        // An expired record must not block a unique value.
+        if (record.isExpired(commit.now) && !core.sealed) {
+          commit.remove(collection, record, 'expire');
+        } else addEntries(core, index, record);
+      }
+      commit.finish();
+      return some.length === recordsPerStep ? some.at(-1)?.id : undefined;
+    });
+  } while (after !== undefined);
+}
+
+/**
+ * Builds an index in runs: the entries of as many records as fit into memory are sorted, and
+ * written to the file in the order of its pages, without the log: a build that is interrupted
+ * starts again. A record that changes meanwhile is read again when its entries are written.
+ */
+class RunBuild {
+  #after: string | undefined;
+  #run = new EntryRun();
+
+  constructor(
+    private readonly core: Core,
+    private readonly index: IndexInfo,
+    private readonly collection: CollectionInfo,
+    private readonly isOver: () => boolean,
+  ) {}
+
+  async build(): Promise<void> {
+    try {
+      for (let isMore = true; isMore && !this.isOver();) isMore = await this.#buildSome();
+    } finally {
+      this.index.touched = undefined;
+    }
+  }
+
+  /** Returns whether there may be more records. */
+  async #buildSome(): Promise<boolean> {
+    const { core, index } = this;
+    // Snapshots after this job have everything that was written before the set was started.
+    await core.writer.submit(() => void (index.touched = new Set()));
+    const run = (this.#run = new EntryRun());
+    const slice = core.newSlice();
+    let isMore: boolean;
+    do {
+      await slice.pause();
+      isMore = this.#read(slice);
+    } while (isMore && run.bytes < runLimit.bytes && !this.isOver());
+    await run.sort(slice);
+    for (let at = 0; at < run.count && !this.isOver(); at += rowsPerStep) {
+      await core.writer.submitDerived(() => this.#write(at, Math.min(at + rowsPerStep, run.count)));
+    }
+    return isMore;
+  }
+
+  /** Adds the entries of some records. Returns whether there may be more. */
+  #read(slice: Slice): boolean {
+    const { core, index, collection } = this;
+    const run = this.#run;
+    const view = core.snapshot();
+    try {
+      const records = view.scan(collection.id, { after: this.#after }, (image) => {
+        const { values, multi, cut, payload } = index.compiled.entriesOf(image.stored(core.codec));
+        core.catalog.noteEntry(index, multi, cut);
+        for (const each of values) run.add(each, image, payload);
+        return slice.spend(image.end) || run.bytes >= runLimit.bytes;
+      });
+      for (const { id } of records) {
+        this.#after = id;
+        return true;
+      }
+      return false;
+    } finally {
+      view.done();
+    }
+  }
+
+  /** Inside a job. */
+  #write(from: number, end: number): void {
+    const { core, index, collection } = this;
+    if (!collection.indexes.includes(index) || index.state === 'failed') return;
+    for (let i = from; i < end; i++) {
+      const key = this.#run.key(index.id, i);
+      const payload = this.#payloadNow(key, i);
+      if (payload) core.writer.put('index', key, payload);
+    }
+  }
+
+  /** What is stored beside an entry; undefined when its record has changed and has it no more. */
+  #payloadNow(key: Buffer, i: number): Buffer | undefined {
+    const { core, index, collection } = this;
+    const touched = index.touched!;
+    const idAt = key.length - idLength;
+    const id = touched.size > 0 ? readId(key, idAt) : '';
+    if (!touched.has(id)) return this.#run.payload(i);
+    const record = core.view().record(collection.id, id)?.stored(core.codec);
+    const entries = record && index.compiled.entriesOf(record);
+    const has = entries?.values.some((each) => key.subarray(prefixLength, idAt).equals(each));
+    return has ? (entries!.payload ?? noBytes) : undefined;
+  }
+}
+
+/**
+ * Entries of an index in memory. They are added in the order of their ids, so only the different
+ * values are sorted.
+ */
+class EntryRun {
+  /** A number for each value, which is a string with one character per byte. */
+  readonly #slots = new Map<string, number>();
+  readonly #values: string[] = [];
+  readonly #counts: number[] = [];
+  /** Of each entry: the number of its value, its id and its payload. */
+  readonly #slotOf: number[] = [];
+  readonly #ids = new GrowingBytes(64 * 1024);
+  readonly #payloads: Buffer[] = [];
+  #order = new Uint32Array(0);
+  bytes = 0;
+
+  get count(): number {
+    return this.#slotOf.length;
+  }
+
+  add(values: Uint8Array, image: RecordImage, payload: Buffer | undefined): void {
+    const name = nameOf(values);
+    let slot = this.#slots.get(name);
+    if (slot === undefined) {
+      this.#slots.set(name, (slot = this.#values.push(name) - 1));
+      this.#counts.push(0);
+      this.bytes += valueOverhead + name.length;
+    }
+    this.#counts[slot]!++;
+    this.#slotOf.push(slot);
+    this.#ids.reserve(idLength);
+    image.copyId(this.#ids.bytes, this.#ids.at);
+    this.#ids.at += idLength;
+    if (payload) this.#payloads.push(payload);
+    this.bytes += entryOverhead + (payload?.length ?? 0);
+  }
+
+  async sort(slice: Slice): Promise<void> {
+    const starts = new Uint32Array(this.#values.length);
+    let start = 0;
+    for (const name of await sortInSlices([...this.#values], compareNames, slice)) {
+      const slot = this.#slots.get(name)!;
+      starts[slot] = start;
+      start += this.#counts[slot]!;
+      if (slice.spend(0)) await slice.pause();
+    }
+    this.#order = new Uint32Array(this.count);
+    for (let i = 0; i < this.count; i++) {
+      this.#order[starts[this.#slotOf[i]!]!++] = i;
+      if (slice.spend(0)) await slice.pause();
+    }
+  }
+
+  /** The key of the entry at this place in the order. */
+  key(index: number, place: number): Buffer {
+    const entry = this.#order[place]!;
+    const values = this.#values[this.#slotOf[entry]!]!;
+    const key = Buffer.allocUnsafe(prefixLength + values.length + idLength);
+    key.writeUInt32BE(index, 0);
+    key.write(values, prefixLength, 'latin1');
+    const [to, from] = [prefixLength + values.length, entry * idLength];
+    for (let i = 0; i < idLength; i++) key[to + i] = this.#ids.bytes[from + i]!;
+    return key;
+  }
+
+  payload(place: number): Buffer {
+    return this.#payloads[this.#order[place]!] ?? noBytes;
   }
 }
 

@@ -205,7 +205,7 @@ const noEntries: IndexRows & Pick<IndexEntries, 'multi' | 'cut'> = {
   multi: false,
   cut: false,
 };
-type IndexRows = Pick<IndexEntries, 'values' | 'unique' | 'payload'>;
+type IndexRows = Pick<IndexEntries, 'values' | 'unique' | 'payload' | 'terms'>;
 const noBytes = Buffer.alloc(0);
 
 /** Updates one record's entries in one index. Refuses a value that a unique index already has. */
@@ -218,8 +218,10 @@ export function moveEntries(
   isBuild = false,
 ): void {
   const { writer } = core;
+  index.touched?.add(id);
   if (index.definition.kind === 'search') {
-    writer.changeSearch({ index: index.id, id, payload: fresh.payload, isBuild });
+    const { payload, terms } = fresh;
+    writer.changeSearch({ index: index.id, id, payload, terms, isBuild });
     return;
   }
   if (index.definition.kind === 'vector') noteVector(core, index, id);

@@ -12,7 +12,7 @@ import {
   stepAt,
 } from '../core/history.js';
 import type { Queue, QueueCounts } from '../core/queue.js';
-import { timeIn, timeOrNull, timeText } from './base/bodies.js';
+import { timeIn, timeText, toBreaker } from './base/bodies.js';
 import { type Principal, type QueueContext, requireGrant, requireQueue } from './base/context.js';
 import { type CursorScope, defaultPageSize, staleCursor } from './base/cursors.js';
 import { failQuery } from './base/refusal.js';
@@ -68,9 +68,7 @@ export async function queueStats({ store, clock, delivery }: QueueContext, queue
   return {
     ...toStats(counts, clock.now()),
     state: queue.paused ? 'paused' : hasNoWorker ? 'no_worker' : 'running',
-    breakers: handlers.slice(0, maxBreakers).map(({ handler, phase, nextProbeAt }) => {
-      return { handler_ref: handler, state: phase, next_probe_at: timeOrNull(nextProbeAt) };
-    }),
+    breakers: handlers.slice(0, maxBreakers).map(toBreaker),
   } satisfies Partial<QueueSchema<'Stats'>>;
 }
 

@@ -6,7 +6,7 @@ import type { Queue } from '../core/queue.js';
 import type { Task, TaskStatus } from '../core/task.js';
 import type { UpdateTaskChange } from '../storage/port/task-changes.js';
 import type { TaskFilter, TaskOrder, TaskPosition } from '../storage/port/task-list.js';
-import { type Envelope, timeIn, toEnvelope, toFullTask } from './base/bodies.js';
+import { type Envelope, timeIn, toBreaker, toEnvelope, toFullTask } from './base/bodies.js';
 import {
   type FoundTask,
   type Principal,
@@ -47,6 +47,9 @@ export async function getTask(
   const full = toFullTask(task, queue);
   if (task.status === 'PENDING') {
     full.waiting_for = await context.delivery.waitingFor(task, queue);
+    const { handlers } = await context.delivery.breakersOf(queue.name);
+    const breaker = handlers.find(({ handler }) => handler === task.handlerRef);
+    if (breaker && breaker.phase !== 'closed') full.breaker = toBreaker(breaker);
   }
   const dependsOn = (await dependenciesOf(context, [task])).get(task.id);
   if (dependsOn) full.depends_on = dependsOn;

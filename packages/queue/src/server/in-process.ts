@@ -91,6 +91,17 @@ function operationCall(
 
 const neverAborted = new AbortController().signal;
 
+/** A caller that is gone does not wait for the result. */
+function untilAborted<Result>(run: Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  if (!signal) return run;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort);
+    if (signal.aborted) abort();
+    run.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
 /** A refusal becomes the error that a client of the server gets. */
 export async function asClient<Result>(run: () => Promise<Result>): Promise<Result> {
   try {
@@ -175,7 +186,7 @@ export function inProcess(options: InProcessOptions): QueueTransport {
     extend: (id, leaseToken, body) =>
       asClient(() => extendTask(context, caller, { id, leaseToken, body })),
     call: (async (id: string, request?: Given) => {
-      const run = () => operation(id, request);
+      const run = () => untilAborted(operation(id, request), request?.signal);
       const queue = request?.path?.['queue'];
       return typeof queue === 'string' && id !== 'putQueueConfig' ? inQueue(queue, run) : run();
     }) as unknown as CallOperation,

@@ -221,6 +221,7 @@ export async function openQueue<Types extends TaskTypes>(
   options: OpenQueueOptions,
   tasks: Tasks<Types>,
 ): Promise<OpenQueue<Types>> {
+  checkOptions(options);
   const undo = new UndoList();
   try {
     const schemas = schemasOf(openApiDocument('queue'));
@@ -256,6 +257,34 @@ interface OpenedStore {
   identity: { nodeId: string; cursorKey: Uint8Array };
 }
 
+const optionNames: readonly string[] = [
+  'data',
+  'memory',
+  'database',
+  'clock',
+  'autoCreate',
+  'log',
+  'upgrade',
+] satisfies (keyof OpenQueueOptions)[];
+
+/** Options that a program without types may have misspelt, or two places at once. */
+function checkOptions(options: OpenQueueOptions): void {
+  const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
+  if (unknown !== undefined) {
+    const names = optionNames.join(', ');
+    throw new ValidationError(`${unknown} is not an option of openQueue; use ${names}.`);
+  }
+  const { data, memory, database, clock } = options;
+  if ([data, memory || undefined, database].filter((place) => place !== undefined).length !== 1) {
+    throw new ValidationError(
+      'Say where the tasks are, once: { data }, { memory: true } or { database }.',
+    );
+  }
+  if (clock !== undefined && clock !== 'manual') {
+    throw new ValidationError("clock is 'manual', or left out for the time of the system.");
+  }
+}
+
 /** The store, and who uses it. */
 async function openTasks({
   data,
@@ -272,11 +301,6 @@ async function openTasks({
   });
   if (database) return { store: await shareDatabase(database, world), identity: identity() };
   if (memory) return { store: await openEmbeddedStore(':memory:', world), identity: identity() };
-  if (data === undefined) {
-    throw new ValidationError(
-      'Say where the tasks are: { data }, { memory: true } or { database }.',
-    );
-  }
   const store = await openStore('embedded', { ...world, dataDirectory: data, upgrade });
   return { store, identity: identityFiles(data, world) };
 }

@@ -1,13 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 import { httpClient, type TestRequest } from './http-client.js';
 import { newDirectory, secretsYaml, tokens, tokensYaml } from './server.js';
 
-const program = fileURLToPath(new URL('../programs/serve.mjs', import.meta.url));
-const built = new URL('../../dist/server/serve.js', import.meta.url);
+const ctl = fileURLToPath(new URL('../../../../bin/ctl', import.meta.url));
 
 export const soon = { timeout: 60_000, interval: 50 };
 
@@ -21,9 +20,7 @@ export interface Run {
 
 /** The built server as a process of its own, ended with the test. */
 export function run(args: string[], environment: Record<string, string> = {}): Run {
-  if (!existsSync(built))
-    throw new Error('Run `npm run build` first: this starts the built server');
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(process.execPath, [ctl, 'queue', 'serve', ...args], {
     env: { ...process.env, NODE_OPTIONS: '', ...environment },
   });
   onTestFinished(() => void (child.exitCode === null && child.kill('SIGKILL')));

@@ -1,13 +1,13 @@
 import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { useChoice } from '../../parts/choice.js';
+import { onDemand } from '../../parts/on-demand.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
-import { Empty, Loaded, Loading } from '../../parts/states.js';
+import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import { useQuestions } from '../../questions/api.js';
@@ -23,7 +23,7 @@ import './agent.css';
 
 type Session = DaemonSchema<'Session'>;
 
-const Review = lazy(() => import('./review/index.js'));
+const Review = onDemand(() => import('./review/index.js'), { rows: 8 });
 
 const tabs = { output: 'Output', changes: 'Changes' };
 
@@ -75,9 +75,7 @@ function Agent({ session }: { session: Session }) {
       <QuestionPanel questions={questions.of(session.id)} />
       {choice}
       {tab === 'changes' ? (
-        <Suspense fallback={<Loading rows={8} />}>
-          <Review session={session} />
-        </Suspense>
+        <Review session={session} />
       ) : (
         <div className="agent">
           <Panel title="Output" className="agent-output">

@@ -1,14 +1,15 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useMemo, useRef } from 'react';
+import { useMemo, useRef } from 'react';
 import { queries } from '../../api/queries.js';
 import { useChoice } from '../../parts/choice.js';
 import { Button, DialogButton } from '../../parts/controls.js';
 import { count } from '../../parts/format.js';
 import { setParams, useTextParam } from '../../parts/location.js';
+import { onDemand } from '../../parts/on-demand.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
-import { Empty, Loaded, Loading } from '../../parts/states.js';
+import { Empty, Loaded } from '../../parts/states.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
 import { useQuestions } from '../../questions/api.js';
@@ -23,7 +24,7 @@ import './fleet.css';
 
 type Session = DaemonSchema<'Session'>;
 
-const Board = lazy(() => import('./board.js'));
+const Board = onDemand(() => import('./board.js'), { rows: 8 });
 
 const views = { table: 'Table', board: 'Board' };
 const groups = Object.keys(statusGroups) as StatusGroup[];
@@ -89,9 +90,7 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
           <Button onClick={() => setParams({ q: '', status: '' })}>Show all</Button>
         </Empty>
       ) : view === 'board' ? (
-        <Suspense fallback={<Loading rows={8} />}>
-          <Board text={text} />
-        </Suspense>
+        <Board text={text} />
       ) : (
         <FleetTable sessions={shown} all={sessions} />
       )}

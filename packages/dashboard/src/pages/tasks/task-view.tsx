@@ -67,6 +67,12 @@ export function TaskView({ task, history }: { task: Task; history?: FullHistory 
             <Time at={task.next_attempt_at} />
           </Fact>
         )}
+        {task.breaker?.next_probe_at && (
+          <Fact name="Breaker">
+            {task.breaker.state.replace('_', ' ')}, next probe at{' '}
+            <Time at={task.breaker.next_probe_at} />
+          </Fact>
+        )}
         {task.wakes_at && (
           <Fact name="Wakes at">
             <Time at={task.wakes_at} />

@@ -1,14 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect, type RemoteDatabase } from '@millrace/db/client';
-import { afterEach, beforeAll, expect } from 'vitest';
+import { afterEach, expect } from 'vitest';
 
-const program = fileURLToPath(new URL('../../server/programs/serve.mjs', import.meta.url));
-const built = new URL('../../../dist/server/serve.js', import.meta.url);
+const ctl = fileURLToPath(new URL('../../../../../bin/ctl', import.meta.url));
 
 /** A node as a process, with a stable port and directory across restarts. */
 export class NodeProcess {
@@ -38,7 +37,7 @@ export class NodeProcess {
       '--shed-target-ms=0',
       '--auth=none',
     ];
-    const child = spawn(process.execPath, [program, ...own, ...this.flags, ...flags], {
+    const child = spawn(process.execPath, [ctl, 'db', 'serve', ...own, ...this.flags, ...flags], {
       env: { ...process.env, NODE_OPTIONS: '' },
     });
     this.#child = child;
@@ -62,11 +61,6 @@ export function useProcesses() {
   const processes: NodeProcess[] = [];
   const clients: RemoteDatabase[] = [];
 
-  beforeAll(() => {
-    if (!existsSync(built)) {
-      throw new Error('Run `npm run build` first: this starts the built server');
-    }
-  });
   afterEach(async () => {
     for (const client of clients.splice(0)) await client.close();
     for (const each of processes.splice(0)) {

@@ -227,6 +227,14 @@ function busy(db: Database, seed: number) {
   const random = seededRandom(seed);
   const acked = new Map<string, number | undefined>();
   let going = true;
+  const read = async () => {
+    const filter = { field: 'n', op: 'gte' as const, value: 0 };
+    const { records } = await items.find({ filter, limit: 50 });
+    for (const { key, id } of records.slice(0, 5)) {
+      const one = await items.findById(id);
+      if (one) expect(one.key).toBe(key);
+    }
+  };
   const write = async (writer: number) => {
     for (let i = 0; going; i++) {
       const key = `w${writer}-${random.integer(0, 60)}`;
@@ -237,23 +245,11 @@ function busy(db: Database, seed: number) {
         await items.upsert(key, { n: i, group: `g${i % 5}`, text: `${key} ${i}` });
         acked.set(key, i);
       }
+      // Readers that never wait for a write would take most of the CPU time.
+      if (i % 3 === 0) await read();
     }
   };
-  const read = async () => {
-    while (going) {
-      const { records } = await items.find({
-        filter: { field: 'n', op: 'gte', value: 0 },
-        limit: 50,
-      });
-      for (const { key, id } of records.slice(0, 5)) {
-        const one = await items.findById(id);
-        if (one) expect(one.key).toBe(key);
-      }
-      // On a clock that stands still a find never pauses by itself.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  };
-  const all = Promise.all([...[0, 1, 2, 3, 4, 5].map(write), read(), read()]);
+  const all = Promise.all([0, 1, 2, 3, 4, 5].map(write));
   return {
     async stop() {
       going = false;

@@ -109,7 +109,7 @@ export function nameOf(key: Uint8Array): string {
   return bytes.toString('latin1');
 }
 
-function compareNames(a: string, b: string): number {
+export function compareNames(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 

@@ -296,6 +296,16 @@ export function timeText(time: number): string {
   return text;
 }
 
+/** The circuit breaker of a handler. */
+export function toBreaker(breaker: {
+  handler: string;
+  phase: QueueSchema<'HandlerBreaker'>['state'];
+  nextProbeAt: number | null;
+}): QueueSchema<'HandlerBreaker'> {
+  const { handler, phase: state, nextProbeAt } = breaker;
+  return { handler_ref: handler, state, next_probe_at: timeOrNull(nextProbeAt) };
+}
+
 export function timeOrNull(time: number | null): string | null {
   return time === null ? null : timeText(time);
 }
