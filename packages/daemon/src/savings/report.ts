@@ -3,7 +3,7 @@ import { formatTimestamp } from '@millrace/kit/units';
 import { dollarsOf, priceOf, ratesOf } from '../spend/pricing.js';
 import type { Row } from './ledger.js';
 import { features, type Feature } from './entry.js';
-import { indexOf, intervalsOf, type Granularity, type LocalTime } from './local-time.js';
+import { indexOf, intervalsOf, type Granularity } from '../core/local-time.js';
 import { tokensIn, type Ratio } from './calibrate.js';
 
 type Report = DaemonSchema<'SavingsReport'>;
@@ -15,7 +15,6 @@ export interface ReportOptions {
   granularity: Granularity | undefined;
   now: number;
   ratio: Ratio;
-  local: LocalTime;
 }
 
 /** The model that would have read it is unknown, and unknown models are priced at the top tier. */
@@ -113,8 +112,8 @@ function trend(
   rows: readonly Row[],
   options: ReportOptions & { from: number; granularity: Granularity },
 ): Bucket[] {
-  const { from, now, local, granularity, since = -Infinity, ratio } = options;
-  const intervals = intervalsOf(granularity, { from, to: now }, local);
+  const { from, now, granularity, since = -Infinity, ratio } = options;
+  const intervals = intervalsOf(granularity, { from, to: now });
   const buckets = intervals.map(({ start, label }): Bucket => ({
     ts: Math.floor(start / 1000),
     date: label,

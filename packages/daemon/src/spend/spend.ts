@@ -15,7 +15,7 @@ import {
   pricedTokens,
   reportedTokens,
 } from './pricing.js';
-import { daysIn, hoursIn, rollup, type SpentByModel, type Work } from './rollup.js';
+import { rollup, type SpentByModel, type Work } from './rollup.js';
 import type { KnownPlace } from './rows.js';
 import { Tally } from './tally.js';
 import { taskOf } from './value.js';
@@ -36,8 +36,6 @@ export interface SpendOptions {
   dataDir?: string;
   /** Copies what other programs keep in databases; true when there was something new. */
   copy?: (signal: AbortSignal, isUrgent: boolean) => Promise<boolean>;
-  /** The time zone of days; default: that of the machine. */
-  timeZone?: string;
   /** Called when there are new figures. */
   onChange?: () => unknown;
 }
@@ -94,15 +92,8 @@ export class Spend {
   /** The figures as of now. `own`: the daemon's sessions, which know their branches and tasks. */
   async read(own: readonly Session[] = []): Promise<Rollup> {
     const tally = await this.tally();
-    const { clock, timeZone } = this.#options;
     const basis = await this.#options.basis();
-    return rollup(tally, {
-      now: clock.now(),
-      dayOf: daysIn(timeZone),
-      hourOf: hoursIn(timeZone),
-      basis,
-      workOf: worksOf(own),
-    });
+    return rollup(tally, { now: this.#options.clock.now(), basis, workOf: worksOf(own) });
   }
 
   /** Sums by backend and model, of what has been read so far. */
