@@ -29,16 +29,14 @@ const maxSamplesShown = 50;
 
 /** Reports savings from the ledger, which other processes append to concurrently. */
 export class Savings {
-  readonly #parts: SavingsParts;
   readonly #ledger: Ledger;
 
-  constructor(parts: SavingsParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: SavingsParts) {
     this.#ledger = new Ledger(ledgerFile(parts.dataDir), parts.log);
   }
 
   async report({ since, bucket, samples }: SavingsQuery): Promise<DaemonSchema<'SavingsReport'>> {
-    const { clock, dataDir, log, isOn, keepsSamples } = this.#parts;
+    const { clock, dataDir, log, isOn, keepsSamples } = this.parts;
     if (!isOn) {
       throw fail(
         'SAVINGS_DISABLED',

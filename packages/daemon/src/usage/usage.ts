@@ -41,16 +41,14 @@ const inAllMs = 5_000;
 
 /** Reports the usage windows of subscription backends. */
 export class Usage {
-  readonly #options: UsageOptions;
   readonly #outbound: Outbound;
   readonly #providers: ReturnType<typeof openProviders>;
   readonly #memory: UsageMemory;
   readonly #forecasts: Forecasts;
   readonly #underway = new Map<string, Promise<Observation>>();
 
-  constructor(options: UsageOptions) {
+  constructor(private readonly options: UsageOptions) {
     const { clock, environment, codexEnvironment, home, providers } = options;
-    this.#options = options;
     this.#outbound = options.outbound ?? createOutbound({ guard: webhookGuard, clock });
     this.#providers = openProviders(
       providers,
@@ -62,7 +60,7 @@ export class Usage {
   }
 
   async read({ refresh = false }: { refresh?: boolean } = {}): Promise<UsageDocument> {
-    const { clock, rows } = this.#options;
+    const { clock, rows } = this.options;
     const endAt = clock.monotonic() + inAllMs;
     const all = await rows();
     const subscribed = all
@@ -88,7 +86,7 @@ export class Usage {
   async close(): Promise<void> {
     await Promise.all([
       this.#providers.close(),
-      this.#options.outbound ? undefined : this.#outbound.close(),
+      this.options.outbound ? undefined : this.#outbound.close(),
     ]);
   }
 
@@ -117,7 +115,7 @@ export class Usage {
         const before = this.#memory.last(row.id);
         const observation = this.#memory.save(row.id, reading);
         if (reading.ok) this.#forecasts.note(row.id, reading.windows);
-        if (!isDeepStrictEqual(before?.reading, reading)) this.#options.onChange?.();
+        if (!isDeepStrictEqual(before?.reading, reading)) this.options.onChange?.();
         return observation;
       })
       .finally(() => this.#underway.delete(row.id));
@@ -126,7 +124,7 @@ export class Usage {
   }
 
   async #readWithin(row: UsageRow, adapter: UsageAdapter, limitMs: number): Promise<Reading> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const abort = new AbortController();
     const late = new Promise<Reading>((resolve) => {
       abort.signal.addEventListener('abort', () => {
@@ -138,7 +136,7 @@ export class Usage {
       const reading = adapter.read(row, { signal: abort.signal, timeoutMs: perProviderMs });
       return await Promise.race([reading, late]);
     } catch (error) {
-      this.#options.log.error({ backend: row.id, err: error }, 'failed to read usage');
+      this.options.log.error({ backend: row.id, err: error }, 'failed to read usage');
       return failed('error', 'failed to read usage; see the log of the daemon');
     } finally {
       timer.cancel();
@@ -150,7 +148,7 @@ export class Usage {
     const { status, error, retryAfterMs } = reading;
     const isTrouble = ['unavailable', 'timeout', 'error'].includes(status);
     const fields = { backend: id, status, reason: error, retry_after_ms: retryAfterMs };
-    this.#options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage unknown');
+    this.options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage unknown');
   }
 }
 
