@@ -287,9 +287,10 @@ class EntryRun {
     const values = this.#values[this.#slotOf[entry]!]!;
     const key = Buffer.allocUnsafe(prefixLength + values.length + idLength);
     key.writeUInt32BE(index, 0);
-    key.write(values, prefixLength, 'latin1');
-    const [to, from] = [prefixLength + values.length, entry * idLength];
-    for (let i = 0; i < idLength; i++) key[to + i] = this.#ids.bytes[from + i]!;
+    let at = prefixLength;
+    for (let i = 0; i < values.length; i++) key[at++] = values.charCodeAt(i);
+    const ids = this.#ids.bytes;
+    for (let i = entry * idLength, end = i + idLength; i < end; i++) key[at++] = ids[i]!;
     return key;
   }
 
