@@ -1,7 +1,8 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
+import { writePrivateFile } from '@millrace/kit/private-files';
 import type { Random } from '@millrace/kit/random';
 import { signatureOf, newSigningSecret, signingKeyOf } from '@millrace/kit/webhooks';
 import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
@@ -188,9 +189,7 @@ export function webhookKey(
   const text = secretIn(file);
   if (text !== undefined) return keyOf(text, file);
   const made = newSigningSecret(random);
-  // Written atomically: after a crash the file is complete or absent.
-  writeFileSync(`${file}.new`, `${made}\n`, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+  writePrivateFile(file, `${made}\n`);
   return keyOf(made, file);
 }
 

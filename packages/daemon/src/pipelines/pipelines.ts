@@ -19,7 +19,7 @@ import { BackgroundTasks, Turns, untilFound } from '../core/turns.js';
 import { spawnToEnd } from '../plans/agent-steps.js';
 import type { AgentFlows } from '../plans/engine.js';
 import type { Backends } from '../registry/backends.js';
-import { answerOf, tailOf } from '../sessions/answer.js';
+import { answerOf, stopSession, tailOf } from '../sessions/answer.js';
 import type { Session, Sessions, SpawnRequest } from '../sessions/port.js';
 import { checkDefinition, checkRepo, promptOf } from './definition.js';
 import { PipelineStore } from './store.js';
@@ -145,7 +145,8 @@ export class Pipelines {
   async #send(id: string, event: PipelineEvent) {
     const step = await this.store.change(id, (state, now) => stepPipeline(state, event, now));
     if (!step) throw notFound(id);
-    for (const session of step.stops) this.#tasks.run({ session }, () => this.#stop(session));
+    for (const session of step.stops)
+      this.#tasks.run({ session }, () => stopSession(this.parts.sessions, session));
     if (step.isChanged) this.#wake(id);
     return step;
   }
@@ -249,15 +250,6 @@ export class Pipelines {
     return { kind: 'refused', ...which, reason: `${error.code}: ${error.detail}` };
   }
 
-  async #stop(sessionId: string): Promise<void> {
-    try {
-      await this.parts.sessions.stop(sessionId);
-    } catch (error) {
-      // A deleted session is already stopped.
-      if (!(error instanceof Refusal && error.code === 'SESSION_NOT_FOUND')) throw error;
-    }
-  }
-
   async #checkSession(pipeline: Pipeline, job: Job, sessionId: string): Promise<void> {
     const { id } = pipeline;
     const which = { jobId: job.id, sessionId };
@@ -275,7 +267,7 @@ export class Pipelines {
       const output = await this.#outputOf(session, pipeline.jobs.length);
       await this.#send(id, { kind: 'ended', ...which, isDone: phase === 'done', output });
       // Stop the idle agent, which would wait for input forever.
-      if (session.status === 'idle') await this.#stop(sessionId);
+      if (session.status === 'idle') await stopSession(this.parts.sessions, sessionId);
     }
   }
 
@@ -297,7 +289,7 @@ export class Pipelines {
       if (status === 'canceled') {
         // Sessions that were being spawned when their pipeline was canceled.
         for (const { id: session } of alive.filter(({ pipeline_id }) => pipeline_id === id)) {
-          this.#tasks.run({ session }, () => this.#stop(session));
+          this.#tasks.run({ session }, () => stopSession(this.parts.sessions, session));
         }
       } else if (status === 'running' || jobs.some(isAtWork)) {
         this.#tasks.run({ pipeline: id }, () => this.#launch(pipeline));

@@ -1,9 +1,9 @@
 import type { Timer } from '@millrace/kit/clock';
-import { Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
 import type { Random } from '@millrace/kit/random';
 import { isSamePhase } from '../core/session.js';
 import { BackgroundTasks } from '../core/turns.js';
+import { stopSession } from '../sessions/answer.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import type { QueueClient } from './queue-client.js';
 import { deletedReport, reportOf, type Report } from './report.js';
@@ -84,16 +84,6 @@ export class Outbox {
     this.#stop.abort();
     for (const timer of this.#timers.values()) timer.cancel();
     await this.#tasks.close();
-  }
-
-  /** Stops a session whose task has ended. */
-  async stopSession(id: string): Promise<void> {
-    try {
-      await this.parts.sessions.stop(id);
-    } catch (error) {
-      // A deleted session is already stopped.
-      if (!(error instanceof Refusal && error.code === 'SESSION_NOT_FOUND')) throw error;
-    }
   }
 
   /** Schedules the next step of a task. */
@@ -233,7 +223,7 @@ export class Outbox {
     for (const listener of this.#onEnd) listener();
     if (session_id === null) return;
     this.#bySession.delete(session_id);
-    await this.stopSession(session_id);
+    await stopSession(this.parts.sessions, session_id);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Check } from '@millrace/kit/http';
 import type { BudgetVerdict } from '../core/budget.js';
 import { fail } from '../core/api.js';
 import { Turns } from '../core/turns.js';
+import { stopSession } from '../sessions/answer.js';
 import type { Session } from '../sessions/port.js';
 import { AgentTraces } from './report.js';
 import { Outbox, budgetRetryMs, type OutboxParts } from './outbox.js';
@@ -172,7 +173,7 @@ export class QueueTasks {
       ({ tags, created_at }) =>
         tags.includes(tagOf(task_id)) && Date.parse(created_at) >= received_at,
     );
-    for (const { id } of ours) await this.#outbox.stopSession(id);
+    for (const { id } of ours) await stopSession(this.parts.sessions, id);
     await store.remove(key);
   }
 }

@@ -1,8 +1,9 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
+import { writePrivateFile } from '@millrace/kit/private-files';
 import type { Random } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { z } from 'zod';
@@ -83,9 +84,7 @@ export class Logins {
   }
 
   #write(logins: Login[]): void {
-    const fresh = `${this.parts.file}.new`;
-    writeFileSync(fresh, `${JSON.stringify({ logins })}\n`, { mode: 0o600 });
-    renameSync(fresh, this.parts.file);
+    writePrivateFile(this.parts.file, `${JSON.stringify({ logins })}\n`);
     this.#logins = logins;
   }
 }
