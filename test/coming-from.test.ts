@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -48,6 +48,16 @@ test.each(['bullmq', 'pg-boss', 'river', 'temporal'])('coming from %s: ours runs
   const program = programIn(page, 'js').replace("'./data/mail'", data);
   expect(program).toContain(data);
   expect(await run(program, '.')).toEqual({ code: 0, printed: 'Mail to ada\n' });
+});
+
+test('coming from bullmq: the table of lines counts those of both programs', () => {
+  const linesOf = (language: string) =>
+    programIn('bullmq', language)
+      .split('\n')
+      .filter((line) => line.trim() !== '').length;
+  const page = readFileSync(join(root, 'docs/how-to/coming-from-bullmq.md'), 'utf8');
+  const row = /^\| the program +\| (\d+) .*\| (\d+) +\|/m.exec(page)!;
+  expect(row.slice(1).map(Number)).toEqual([linesOf('js'), linesOf('mjs')]);
 });
 
 /** The environment in which the program of a peer finds its database. */

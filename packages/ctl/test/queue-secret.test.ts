@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { socketUrls } from '../src/db/connection.js';
 import { QueueServer } from './queue-server.js';
 
 const server = new QueueServer();
@@ -44,4 +45,27 @@ test('secret: finds the file by --config, and asks for it otherwise', async () =
   await server.ok(['secret', 'add', 'a', '--config', config]);
   expect(existsSync(join(server.folder, 's.yaml'))).toBe(true);
   expect((await server.ctl(['secret', 'list'])).code).toBe(2);
+});
+
+test('credentials: --data and MILLRACE_DATA find the files of `ctl up`', async () => {
+  const data = join(server.folder, 'up');
+  mkdirSync(data);
+  writeFileSync(join(data, 'queue-tokens.yaml'), 'tokens: []\n');
+  writeFileSync(join(data, 'queue-secrets.yaml'), 'secrets: []\n');
+  const at = ['--data', data];
+  await server.ok(['token', 'new', '--id', 'shop', '--grant', 'mail:submitter', ...at]);
+  await server.ok(['secret', 'add', 'signing', ...at]);
+  const env = { MILLRACE_DATA: data };
+  const { tokens } = await server.json(['token', 'list'], { env });
+  const { secrets } = await server.json(['secret', 'list'], { env });
+  expect([tokens, secrets]).toMatchObject([[{ id: 'shop' }], [{ name: 'signing' }]]);
+  await server.ok(['token', 'revoke', 'shop', ...at]);
+  expect((await server.json(['token', 'list', ...at])).tokens).toEqual([]);
+});
+
+test('db: --data finds the database of `ctl up` beside one of `ctl db serve`', () => {
+  const data = join(server.folder, 'both');
+  expect(socketUrls(data, {})).toEqual([`unix:${data}/db.sock`]);
+  mkdirSync(join(data, 'db'), { recursive: true });
+  expect(socketUrls(data, {})).toEqual([`unix:${data}/db.sock`, `unix:${data}/db/db.sock`]);
 });

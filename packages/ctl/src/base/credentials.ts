@@ -6,6 +6,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { parseTimestamp } from '@millrace/kit/units';
 import { isMap, type Document, type YAMLSeq } from 'yaml';
 import { editCredentials, readCredentials, type CredentialsFile } from './credentials-file.js';
+import { dataDirectory } from './data-directory.js';
 import { listText } from './list-text.js';
 import type { Tools } from './tools.js';
 
@@ -27,7 +28,7 @@ export interface Credentials<Entry> extends CredentialsFile {
     readonly setting: string;
     readonly config: () => Promise<ConfigDefinition>;
     /** Where the file is when neither names it. */
-    readonly fallback?: (env: Environment) => { settings: string; file?: string };
+    readonly fallback: (dataDir: string) => { settings: string; file?: string };
   };
   /** Called before the file is changed. */
   readonly prepare?: (document: Document) => void;
@@ -103,7 +104,7 @@ export async function removeEntry<Entry>(
 }
 
 type Environment = Shows['terminal']['env'];
-type FileFlags = { readonly config?: string };
+type FileFlags = { readonly config?: string; readonly data?: string };
 
 /** The file that the flag names, the setting of the server, or where it is by default. */
 export async function fileOf<Entry>(
@@ -118,14 +119,14 @@ export async function fileOf<Entry>(
     config(),
     import('@millrace/kit/config'),
   ]);
-  const other = fallback?.(env);
+  const other = fallback(dataDirectory(flags.data, env));
   const { values } = loadConfig(definition, {
     environment: env,
     flags: flags.config === undefined ? {} : { config: flags.config },
-    ...(other && { defaultFile: other.settings }),
+    defaultFile: other.settings,
   });
   const named = (values as Readonly<Record<string, string | undefined>>)[setting];
-  const file = named ?? (flags.config === undefined ? other?.file : undefined);
+  const file = named ?? (flags.config === undefined ? other.file : undefined);
   if (file !== undefined) return file;
   const option = `--${setting.replace('_', '-')}`;
   throw new UsageError(`Name the ${list} file: ${option} FILE, or --config with its ${setting}.`);

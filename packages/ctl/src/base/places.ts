@@ -30,6 +30,11 @@ export function queueSecretsFile(dataDir: string): string {
   return join(dataDir, 'queue-secrets.yaml');
 }
 
+/** Contains the tokens of the queue that `ctl up` runs. */
+export function queueTokensFile(dataDir: string): string {
+  return join(dataDir, 'queue-tokens.yaml');
+}
+
 /** Settings of the queue that `ctl up` runs. */
 export function queueSettingsFile(dataDir: string): string {
   return join(dataDir, 'queue.yaml');

@@ -76,7 +76,8 @@ const adminCommands: Commands = {
 const withKeysFile: Connect = (command) =>
   command
     .option('--keys-file <file>', 'Keys file (default: from the settings)')
-    .option('--config <file>', 'Config file of the server, for its keys_file');
+    .option('--config <file>', 'Config file of the server, for its keys_file')
+    .option('--data <dir>', 'Data directory of a server on this machine');
 
 /** The commands that need no connection. */
 export const localCommands: Commands = {

@@ -1,4 +1,5 @@
 import { connect as dial } from 'node:net';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
 import type { RemoteDatabase, ServerAddress } from '@millrace/db/client';
@@ -157,6 +158,8 @@ export function socketUrls(data: string | undefined, env: Environment): string[]
 function dataDirectories(data: string | undefined, env: Environment): string[] {
   const named = data ?? env['MILLRACE_DB_DATA'];
   const directories = named ? [named] : ['data', join(dataDirectory(undefined, env), 'db')];
+  // `ctl up` has the database in a folder of its data directory.
+  if (named && existsSync(join(named, 'db'))) directories.push(join(named, 'db'));
   return directories.map((directory) => resolve(directory));
 }
 

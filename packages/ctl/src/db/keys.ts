@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { parseKeys } from '@millrace/db/keys';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
@@ -21,7 +22,7 @@ export interface KeyEntry {
   expires_at?: string;
 }
 
-export type KeysFileFlags = Flags<'keysFile config'>;
+export type KeysFileFlags = Flags<'keysFile config data'>;
 
 export type CreateKeyFlags = KeysFileFlags & Flags<'id expires'> & { scope: string[] };
 
@@ -33,6 +34,8 @@ export const keys: Credentials<KeyEntry> = {
     flag: 'keysFile',
     setting: 'keys_file',
     config: async () => (await import('@millrace/db/config')).databaseConfig,
+    // Settings of the database that `ctl up` runs.
+    fallback: (dataDir) => ({ settings: join(dataDir, 'db.yaml') }),
   },
   empty: '# API keys of the database; see `ctl db keys`.\nkeys: []\n',
   check: (text, file) => void parseKeys(text, file),

@@ -27,12 +27,14 @@ export function queueServer(tools: Tools): Server {
 const withTokensFile: Connect = (command) =>
   command
     .option('--tokens-file <file>', 'Tokens file of the server')
-    .option('--config <file>', 'Config file of the server, for its tokens_file');
+    .option('--config <file>', 'Config file of the server, for its tokens_file')
+    .option('--data <dir>', 'Data directory of a server on this machine');
 
 const withSecretsFile: Connect = (command) =>
   command
     .option('--secrets-file <file>', 'Secrets file of the server')
-    .option('--config <file>', 'Config file of the server, for its secrets_file');
+    .option('--config <file>', 'Config file of the server, for its secrets_file')
+    .option('--data <dir>', 'Data directory of a server on this machine');
 
 /** Every command of `ctl queue` but `serve`. */
 export const commands: Commands = {

@@ -5,7 +5,6 @@ import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parseSecrets } from '@millrace/queue/secrets';
 import { isMap, visit, type Document } from 'yaml';
 import { addEntry, fileOf, lister, removeEntry, type Credentials } from '../base/credentials.js';
-import { dataDirectory } from '../base/data-directory.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { queueSecretsFile, queueSettingsFile } from '../base/places.js';
 
@@ -27,8 +26,7 @@ export const secrets: Credentials<SecretEntry> = {
     setting: 'secrets_file',
     config: async () => (await import('@millrace/queue/config')).queueConfig,
     // That of `ctl up` on this machine.
-    fallback: (env) => {
-      const dataDir = dataDirectory(undefined, env);
+    fallback: (dataDir) => {
       const file = queueSecretsFile(dataDir);
       return { settings: queueSettingsFile(dataDir), ...(existsSync(file) && { file }) };
     },
@@ -53,7 +51,7 @@ function toBlockStyle(document: Document): void {
   });
 }
 
-export type SecretsFileFlags = Flags<'secretsFile config'>;
+export type SecretsFileFlags = Flags<'secretsFile config data'>;
 
 export interface SecretAddFlags extends SecretsFileFlags {
   queues?: string[];

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
@@ -12,6 +13,7 @@ import {
   removeEntry,
   type Credentials,
 } from '../base/credentials.js';
+import { queueSettingsFile, queueTokensFile } from '../base/places.js';
 import type { Flags, Tools } from '../base/tools.js';
 
 /** In ascending order; a submitter cannot claim and a worker cannot submit. */
@@ -26,6 +28,11 @@ export const tokens: Credentials<TokenEntry> = {
     flag: 'tokensFile',
     setting: 'tokens_file',
     config: async () => (await import('@millrace/queue/config')).queueConfig,
+    // That of `ctl up` on this machine.
+    fallback: (dataDir) => {
+      const file = queueTokensFile(dataDir);
+      return { settings: queueSettingsFile(dataDir), ...(existsSync(file) && { file }) };
+    },
   },
   empty: '# Bearer tokens of the queue; see `ctl queue token`.\ntokens: []\n',
   check: (text, file) => void parseTokens(text, file, roleLevels),
@@ -43,7 +50,7 @@ export const tokens: Credentials<TokenEntry> = {
   }),
 };
 
-export type TokensFileFlags = Flags<'tokensFile config'>;
+export type TokensFileFlags = Flags<'tokensFile config data'>;
 
 export type TokenFlags = TokensFileFlags & Flags<'principal id expires'> & { grant?: string[] };
 
@@ -61,7 +68,7 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
   const id = checkedId(flags.id ?? made.id);
   const entry: TokenEntry = { id, principal, token_sha256: made.sha256, grants };
   if (expiresAt !== undefined) entry.expires_at = expiresAt;
-  const isForFile = flags.tokensFile !== undefined || flags.config !== undefined;
+  const isForFile = [flags.tokensFile, flags.config, flags.data].some((each) => each !== undefined);
   if (isForFile && grants.length === 0) {
     throw new UsageError("Give the grants of the token: --grant 'payments.*:submitter'.");
   }

@@ -5,10 +5,10 @@ import { join, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
 import { asTyped } from '../base/command-name.js';
 import { dataDirectory } from '../base/data-directory.js';
+import { queueTokensFile } from '../base/places.js';
 import { managerHere, writeServiceFile } from '../daemon/install.js';
 import { serviceFile, type Manager, type ServiceFile } from '../daemon/service-file.js';
 import type { Flags, Tools } from '../base/tools.js';
-import { tokensFile } from '../up/own-files.js';
 
 type ServiceName = 'up' | 'db' | 'queue' | 'daemon';
 
@@ -110,7 +110,7 @@ function wordsOf(part: ServiceName, { data }: ServiceFlags, env: Tools['terminal
   if (part === 'up') return ['up', '--data', dataDir];
   if (part === 'db') return ['db', 'serve', '--data', join(dataDir, 'db')];
   const words = [part, 'serve', '--data', dataDir];
-  return part === 'daemon' ? words : [...words, '--tokens-file', tokensFile(dataDir)];
+  return part === 'daemon' ? words : [...words, '--tokens-file', queueTokensFile(dataDir)];
 }
 
 function startCommands(manager: Manager, { id, path }: ServiceFile): string[][] {

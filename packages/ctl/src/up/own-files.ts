@@ -17,7 +17,7 @@ import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parseSecrets } from '@millrace/queue/secrets';
 import { parse } from 'yaml';
-import { lineOf, queueSecretsFile, queueSettingsFile } from '../base/places.js';
+import { lineOf, queueSecretsFile, queueSettingsFile, queueTokensFile } from '../base/places.js';
 import { editEntries, indexOfEntry, readEntries } from '../base/credentials.js';
 import { secrets as secretsKind, type SecretEntry } from '../queue/secrets.js';
 import { tokens as tokensKind } from '../queue/tokens.js';
@@ -28,7 +28,6 @@ import { tokens as tokensKind } from '../queue/tokens.js';
  */
 
 /** Token hashes of the queue. */
-export const tokensFile = (dataDir: string) => join(dataDir, 'queue-tokens.yaml');
 /** Token of the user at the command line. */
 export const ownerTokenFile = (dataDir: string) => join(dataDir, 'queue.token');
 /** Token with which the daemon completes tasks and shows the queues. */
@@ -91,11 +90,11 @@ export async function makeToken(
   if (existing === undefined) writePrivate(file, `${token}\n`);
   const sha256 = hashSecret(token);
   const known =
-    lineOf(tokensFile(dataDir)) === undefined
+    lineOf(queueTokensFile(dataDir)) === undefined
       ? []
-      : await readEntries(tokensKind, tokensFile(dataDir));
+      : await readEntries(tokensKind, queueTokensFile(dataDir));
   if (known.some((entry) => entry.token_sha256 === sha256)) return token;
-  await editEntries(tokensKind, tokensFile(dataDir), (tokens, document) => {
+  await editEntries(tokensKind, queueTokensFile(dataDir), (tokens, document) => {
     const grants = [{ queue: '*', role: 'admin' }];
     const name = indexOfEntry(tokensKind, tokens, id) < 0 ? id : newToken(systemRandom).id;
     tokens.add(document.createNode({ id: name, principal, token_sha256: sha256, grants }));

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { addressText, type Address } from '@millrace/kit/config';
-import { lineOf } from '../base/places.js';
+import { lineOf, queueTokensFile } from '../base/places.js';
 import type { Command } from './child.js';
 import type { Credentials } from './credentials.js';
-import { databaseKeyFile, secretsFile, tokensFile } from './own-files.js';
+import { databaseKeyFile, secretsFile } from './own-files.js';
 import { addressOfUrl, connectorsFile, type Listener, type Part } from './parts.js';
 import type { Settings, UpOptions } from './settings.js';
 
@@ -95,7 +95,7 @@ export class Plan {
           listenerOf(places('queue'), 'metrics') ?? addresses.metricsListen,
         ),
         ...flag('--grpc', listenerOf(places('queue'), 'grpc') ?? addressText(queueGrpc)),
-        ...flag('--tokens-file', tokens === undefined ? tokensFile(dataDir) : undefined),
+        ...flag('--tokens-file', tokens === undefined ? queueTokensFile(dataDir) : undefined),
         ...flag('--secrets-file', secrets === undefined ? secretsFile(dataDir) : undefined),
         ...flag('--extra-callback-allowlist', JSON.stringify(allowlistEntry(this.callbackUrl))),
         ...this.#noUpgrade,
