@@ -21,6 +21,7 @@ const places = {
 /** The commands whose help lists flags that the daemon uses. */
 const helps = { codex: [[], ['exec']], opencode: [[], ['run']] };
 
+const byText = (a, b) => (a < b ? -1 : Number(a > b));
 const fields = (record, ...names) => names.map((name) => `${record}: field ${name}`);
 const flags = (...names) => names.map((name) => `flag --${name}`);
 
@@ -113,14 +114,14 @@ export function shapesOf(records) {
   }
   return Object.fromEntries(
     [...shapes]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, set]) => [name, [...set].sort()]),
+      .toSorted(([a], [b]) => byText(a, b))
+      .map(([name, set]) => [name, [...set].sort(byText)]),
   );
 }
 
 /** The flags that a help text lists. */
 export function flagsIn(text) {
-  return [...new Set(text.match(/(?<![\w-])--[a-z][\w-]*/g) ?? [])].sort();
+  return [...new Set(text.match(/(?<![\w-])--[a-z][\w-]*/g) ?? [])].sort(byText);
 }
 
 /** What appeared and vanished from one version to another, one sentence each. */
@@ -195,7 +196,7 @@ async function marksOf(world, cli) {
     120_000,
   );
   await world.stop(id);
-  return [...marks].sort();
+  return [...marks].sort(byText);
 }
 
 /** Runs a CLI once headless and once in a terminal, and collects what it wrote. */

@@ -5,20 +5,23 @@
 import { readOptions, refuse } from './options.mjs';
 import { bin, prepare, run, say } from './prepare.mjs';
 
-const components = {
-  queue: {
-    folder: 'packages/queue/simulation',
-    load: () => import('../packages/queue/simulation/dist/simulation/index.js'),
-    stores: ['memory', 'embedded'],
-    start: ({ simulateQueue }, seeds, options) => simulateQueue(seeds, options),
-  },
+const queue = {
+  folder: 'packages/queue/simulation',
+  load: () => import('../packages/queue/simulation/dist/simulation/index.js'),
+  stores: ['memory', 'embedded'],
+  start: ({ simulateQueue }, seeds, options) => simulateQueue(seeds, options),
 };
+const flows = {
+  ...queue,
+  start: ({ simulateFlows }, seeds, options) => simulateFlows(seeds, options),
+};
+const components = { queue, flows };
 
 const { values } = readOptions({
   name: 'simulate',
   about: `Runs servers in virtual time under faults, one world for each seed, and checks what must hold.`,
   options: {
-    component: { type: 'string', default: 'queue', help: 'What to simulate' },
+    component: { type: 'string', default: 'queue', help: 'What to simulate: queue or flows' },
     seeds: { type: 'string', default: '200', help: 'Number of seeds' },
     seed: { type: 'string', help: 'Run this seed alone' },
     first: { type: 'string', default: '1', help: 'The first seed' },

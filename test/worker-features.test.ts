@@ -175,34 +175,47 @@ test('worker: a cancel reaches the handler at once, as a TaskCancelled', async (
   expect((await queue.get(id)).status).toBe('DEAD');
 });
 
-test('worker: runs the handlers of a file in threads, and a crash fails its task alone', async () => {
+const hosts = [
+  { kind: 'threads', crashed: 'ThreadCrashed' },
+  { kind: 'processes', crashed: 'ProcessCrashed' },
+] as const;
+
+test.each(hosts)('worker: runs a file in $kind; a crash fails its task alone', async (host) => {
   const name = await fresh({ maxAttempts: 1 });
   const file = join(directory, 'handlers.mjs');
   writeFileSync(
     file,
     `import { threadId } from 'node:worker_threads';
+    const { pid } = process;
     export default {
       a: async ({ payload, task, signal, progress }) => {
         if (payload === 'crash') process.exit(3);
+        if (payload === 'kill') process.kill(pid, 'SIGKILL');
         if (payload === 'throw') throw new RangeError('thrown');
-        if (payload === 'abort') return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+        const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve));
         await progress({ percent: 50 });
-        return { threadId, attempt: task.attempt };
+        if (payload === 'abort') return aborted;
+        return { threadId, pid, attempt: task.attempt };
       },
     };`,
   );
   const errors: unknown[] = [];
-  const worker = work({ queue: name, threads: 2 }, pathToFileURL(file), errors);
+  const worker = work({ queue: name, [host.kind]: 2 }, pathToFileURL(file), errors);
   const { result, task } = await queue.submitAndWait(name, 'a', 'fine');
-  expect(result).toMatchObject({ attempt: 1, threadId: expect.any(Number) as number });
-  expect((result as { threadId: number }).threadId).toBeGreaterThan(0);
+  const { threadId, pid, ...rest } = result as { threadId: number; pid: number };
+  expect(rest).toEqual({ attempt: 1 });
+  expect([threadId > 0, pid === process.pid]).toEqual(Array(2).fill(host.kind === 'threads'));
   expect(task.progress).toMatchObject({ percent: 50 });
   const thrown = queue.submitAndWait(name, 'a', 'throw');
   await expect(thrown).rejects.toMatchObject({ errorType: 'RangeError' });
   const crash = queue.submitAndWait(name, 'a', 'crash');
-  await expect(crash).rejects.toMatchObject({ errorType: 'ThreadCrashed' });
+  await expect(crash).rejects.toMatchObject({ errorType: host.crashed });
+  await expect(crash).rejects.toThrow('ended with exit code 3');
+  if (host.kind === 'processes') {
+    await expect(queue.submitAndWait(name, 'a', 'kill')).rejects.toThrow('ended by SIGKILL');
+  }
   const { id } = await queue.submit(name, 'a', 'abort');
-  await expect.poll(async () => (await queue.get(id)).status, soon).toBe('IN_FLIGHT');
+  await expect.poll(async () => (await queue.get(id)).progress?.percent, soon).toBe(50);
   await queue.cancel(id);
   await expect.poll(() => worker.running, soon).toBe(0);
   const more = await Promise.all(
@@ -212,7 +225,7 @@ test('worker: runs the handlers of a file in threads, and a crash fails its task
   expect(errors).toEqual([]);
 });
 
-test('worker: handlers in threads have steps, and a suspended one frees its thread', async () => {
+test.each(hosts)('worker: handlers in $kind have steps; a wait frees the place', async (host) => {
   const name = await fresh({ maxAttempts: 2 });
   const file = join(directory, 'steps.mjs');
   writeFileSync(
@@ -231,7 +244,7 @@ test('worker: handlers in threads have steps, and a suspended one frees its thre
     };`,
   );
   const errors: unknown[] = [];
-  work({ queue: name, threads: 1 }, pathToFileURL(file), errors);
+  work({ queue: name, [host.kind]: 1 }, pathToFileURL(file), errors);
   const { id } = await queue.submit(name, 'a', 'flow');
   await expect.poll(async () => (await queue.get(id)).waitingFor, soon).toBe('signal');
   await queue.signal(id, 'go', 'yes');
@@ -278,5 +291,8 @@ test('worker: refuses to start without handlers or without a queue', () => {
   const url = new URL('file:///handlers.js');
   const batch = { queue: 'q', batch: { size: 2 } };
   expect(() => queue.createWorker(batch, url as never)).toThrow('cannot run in threads');
+  const both = { queue: 'q', threads: 2, processes: 2 };
+  expect(() => queue.createWorker(both, url)).toThrow('either in threads or in processes');
+  expect(() => queue.createWorker({ queue: 'q', processes: 0 }, url)).toThrow('at least 1');
   expect(() => queue.createWorker({ queue: 'q', threads: 2 }, handlers)).toThrow('need the URL');
 });

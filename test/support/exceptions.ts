@@ -76,6 +76,11 @@ export const exceptions: readonly Exception[] = [
     because: 'packages/queue/test/simulation.test.ts runs many more',
   },
   {
+    command: 'npm run simulate -- --component flows --seeds 100',
+    instead: 'npm run simulate -- --component flows --seeds 2',
+    because: 'packages/queue/test/simulation.test.ts runs many more',
+  },
+  {
     command: 'npm run fuzz -- --target cron --minutes 10',
     instead: 'npm run fuzz -- --target cron --minutes 0.02',
     because: 'it takes 10 minutes',

@@ -192,21 +192,19 @@ test('metrics: machine, daemon and agents, current and over time', async () => {
 test.each(appearancesOf(import.meta.url))(
   'backends, spend, metrics: accessible at $width in $theme',
   async (appearance) => {
-    for (const [path, name, ready] of [
-      ['/backends', 'backends', '42%'],
-      ['/spend', 'spend', 'Offload: work done by the local model'],
-      ['/metrics', 'metrics', 'Memory by agent'],
+    const watched = await fleet.open('/', appearance);
+    const { page } = watched;
+    for (const [name, ready] of [
+      ['backends', '42%'],
+      ['spend', 'Offload: work done by the local model'],
+      ['metrics', 'Memory by agent'],
     ] as const) {
-      await fleet.on(
-        path,
-        async (page, watched) => {
-          await page.getByText(ready, { exact: true }).waitFor();
-          if (name !== 'backends') await page.getByRole('img').first().waitFor();
-          await watched.expectAccessible();
-          await watched.screenshot(name);
-        },
-        appearance,
-      );
+      await watched.visit(`/${name}`);
+      await page.getByText(ready, { exact: true }).waitFor();
+      if (name !== 'backends') await page.getByRole('img').first().waitFor();
+      await watched.expectAccessible();
+      await watched.screenshot(name);
     }
+    await watched.close();
   },
 );

@@ -381,12 +381,7 @@ describe('database', () => {
           await page.getByRole('link', { name: 'people' }).waitFor();
           await watched.expectAccessible();
           await watched.screenshot('database');
-        },
-        appearance,
-      );
-      await rig.on(
-        '/database/people',
-        async (page, watched) => {
+          await watched.visit('/database/people');
           await page.getByRole('button', { name: 'Add condition' }).click();
           await page.getByLabel('Field').fill('age');
           await page.getByLabel('Operator').selectOption('gt');

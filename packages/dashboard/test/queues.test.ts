@@ -230,12 +230,7 @@ describe('queues', () => {
           await page.getByRole('link', { name: 'payments.capture' }).waitFor();
           await watched.expectAccessible();
           await watched.screenshot('queues');
-        },
-        appearance,
-      );
-      await rig.on(
-        '/queues/mail.digest',
-        async (page, watched) => {
+          await watched.visit('/queues/mail.digest');
           await page.getByText('until purged').waitFor();
           await page.getByRole('img', { name: /Tasks in the queue/ }).waitFor();
           await watched.expectAccessible();

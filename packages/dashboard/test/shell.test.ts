@@ -189,6 +189,7 @@ describe('shell', () => {
   });
 
   test('empty states: every page says what to do', async () => {
+    const watched = await fleet.open('/');
     for (const [path, text] of [
       ['/', 'No agents yet.'],
       ['/pipelines', 'No pipelines yet.'],
@@ -199,11 +200,11 @@ describe('shell', () => {
       ['/spend', 'No spend yet.'],
       ['/nowhere', 'Page not found.'],
     ] as const) {
-      await fleet.on(path, async (page, watched) => {
-        await page.getByText(text).waitFor();
-        await watched.expectAccessible();
-      });
+      await watched.visit(path);
+      await watched.page.getByText(text).waitFor();
+      await watched.expectAccessible();
     }
+    await watched.close();
   });
 
   test('unreachable daemon: shows how to start it, and recovers', async () => {

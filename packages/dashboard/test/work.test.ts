@@ -209,21 +209,18 @@ describe('inbox', () => {
 
   test('inbox, branches, pipelines: accessible at every width and theme', async () => {
     for (const appearance of appearancesOf(import.meta.url)) {
-      for (const [path, name] of [
-        ['/inbox', 'inbox'],
-        ['/branches', 'branches'],
-        ['/pipelines', 'pipelines'],
+      const watched = await fleet.open('/', appearance);
+      for (const [name, part] of [
+        ['inbox', '.note'],
+        ['branches', '.branches'],
+        ['pipelines', '.graph'],
       ] as const) {
-        await fleet.on(
-          path,
-          async (page, watched) => {
-            await page.locator('.note, .branches, .graph').first().waitFor();
-            await watched.expectAccessible();
-            await watched.screenshot(name);
-          },
-          appearance,
-        );
+        await watched.visit(`/${name}`);
+        await watched.page.locator(part).first().waitFor();
+        await watched.expectAccessible();
+        await watched.screenshot(name);
       }
+      await watched.close();
     }
   });
 

@@ -1,7 +1,8 @@
 /**
  * Seeded simulation of the queue: servers that crash, stop and restart, handlers that are slow,
  * failing, hanging and flapping, clocks that jump, configs that change, schedules near a clock
- * change, jobs. See `scenario.ts` for the events, `witness.ts` and `judge.ts` for the invariants.
+ * change, jobs. See `scenario.ts` for the events, `witness.ts` and `judge.ts` for the invariants,
+ * and `flows.ts` for tasks that depend on each other, wait and record steps.
  */
 import {
   runSeed,
@@ -11,11 +12,12 @@ import {
   type Simulation,
 } from '@millrace/kit/simulation';
 import type { TaskStore } from '../src/storage/port/task-store.js';
+import { runFlowScenario, type FlowTally } from './flows.js';
 import { withRealDisk } from './real-disk.js';
 import { faults, runQueueScenario, type Tally } from './scenario.js';
 
-export interface QueueSimulation extends SeedsReport {
-  tally: Tally;
+export interface QueueSimulation<Counts = Tally> extends SeedsReport {
+  tally: Counts;
 }
 
 export interface QueueSimulationOptions {
@@ -28,23 +30,39 @@ export interface QueueSimulationOptions {
 }
 
 /** Runs a number of seeds; throws with the seed at the first failure. */
-export async function simulateQueue(
+export function simulateQueue(
   count: number,
-  { first = 1, store = 'memory', newDisk }: QueueSimulationOptions = {},
+  options: QueueSimulationOptions = {},
 ): Promise<QueueSimulation> {
-  const total: Partial<Tally> = {};
+  return simulate(runQueueScenario, count, options);
+}
+
+/** The same for flows: dependencies, steps, suspensions and signals. */
+export function simulateFlows(
+  count: number,
+  options: QueueSimulationOptions = {},
+): Promise<QueueSimulation<FlowTally>> {
+  return simulate(runFlowScenario, count, options);
+}
+
+async function simulate<Counts extends object>(
+  run: (world: Simulation, disk?: TaskStore) => Promise<Counts>,
+  count: number,
+  { first = 1, store = 'memory', newDisk }: QueueSimulationOptions,
+): Promise<QueueSimulation<Counts>> {
+  const total: Record<string, number> = {};
   const scenario: Scenario = async (world) => {
     const tally = await (store === 'memory'
-      ? runQueueScenario(world, newDisk?.())
-      : withRealDisk(world, (disk) => runQueueScenario(world, disk)));
-    for (const [name, value] of Object.entries(tally) as [keyof Tally, number][]) {
+      ? run(world, newDisk?.())
+      : withRealDisk(world, (disk) => run(world, disk)));
+    for (const [name, value] of Object.entries(tally) as [string, number][]) {
       total[name] = (total[name] ?? 0) + value;
     }
   };
   // Background work of the engine does not depend on the seed.
   const repeatEvery = store === 'memory' ? 10 : 0;
   const report = await seeds(count, scenario, { first, faults, repeatEvery });
-  return { ...report, tally: total as Tally };
+  return { ...report, tally: total as Counts };
 }
 
 /** One run with all events recorded, for comparing logs. */

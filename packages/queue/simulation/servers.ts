@@ -25,7 +25,7 @@ export class Servers {
   constructor(
     private readonly world: Simulation,
     private readonly disk: TaskStore,
-    private readonly witness: Witness,
+    private readonly witness: Pick<Witness, 'view'>,
     private readonly outbound: () => Outbound,
   ) {}
 

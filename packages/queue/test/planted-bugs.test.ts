@@ -1,12 +1,19 @@
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import { simulateQueue } from '../simulation/index.js';
+import { simulateFlows, simulateQueue } from '../simulation/index.js';
 import { MemoryStore } from './support/memory-store/index.js';
+import type { FlowRow, FlowRowQuery } from '../src/storage/port/flow-store.js';
 import type {
   DeadChange,
   DeadChangeResult,
+  InsertResult,
+  NewTask,
   RowBatch,
   RowBatchResult,
+  Settlement,
+  SettleResult,
+  StepRecords,
+  StepResult,
 } from '../src/storage/port/task-store.js';
 
 /** Makes the tasks of runs, but leaves the schedule as it is and gives each task a new id. */
@@ -49,6 +56,64 @@ class CountsTwice extends MemoryStore {
     return super.actOnDead({ ...change, row: twice });
   }
 }
+
+class RecordsStepsAgain extends MemoryStore {
+  override async recordSteps(request: StepRecords): Promise<StepResult> {
+    const result = await super.recordSteps(request);
+    if (result.kind !== 'done') return result;
+    return { kind: 'done', steps: result.steps.map((step) => ({ ...step, isRecorded: true })) };
+  }
+
+  /** A run that does not see what an earlier one recorded. */
+  override async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
+    return (await super.readFlowRows(query)).filter(({ key }) => key !== 's0');
+  }
+}
+
+class LosesSignals extends MemoryStore {
+  override async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
+    const rows = await super.readFlowRows(query);
+    return rows.filter(({ kind }, at) => kind !== 'signal' || at % 3 !== 2);
+  }
+}
+
+/** The signal stays unread after the step that read it. */
+class KeepsSignals extends MemoryStore {
+  override recordSteps(request: StepRecords): Promise<StepResult> {
+    const steps = request.steps.map((step) => ({ ...step, consumes: [] }));
+    return super.recordSteps({ ...request, steps });
+  }
+}
+
+class Oversleeps extends MemoryStore {
+  override settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
+    return super.settle(
+      settlements.map(({ suspension, ...settlement }) => {
+        const until = suspension?.until === undefined ? undefined : suspension.until + 1e9;
+        return suspension ? { ...settlement, suspension: { ...suspension, until } } : settlement;
+      }),
+    );
+  }
+}
+
+class ForgetsDependencies extends MemoryStore {
+  override insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
+    return super.insertTasks(
+      tasks.map(({ flow: _flow, ...task }) => task),
+      now,
+    );
+  }
+}
+
+test.each([
+  ['a step that is recorded twice', RecordsStepsAgain, 'a step was recorded twice'],
+  ['a signal that is lost', LosesSignals, 'a signal is lost'],
+  ['a signal that is consumed twice', KeepsSignals, 'a signal was consumed twice'],
+  ['a wake-up that is lost', Oversleeps, 'a wake-up is lost'],
+  ['a dependent that starts early', ForgetsDependencies, 'a dependent started while'],
+])('simulation: finds %s', { timeout: 300_000 }, async (_name, Store, message) => {
+  await expect(simulateFlows(10, { newDisk: () => new Store() })).rejects.toThrow(message);
+});
 
 test.each([
   ['an occurrence of a schedule that runs twice', ForgetsRuns, 'an occurrence ran twice'],

@@ -5,11 +5,16 @@ import { systemClock } from '@millrace/kit/clock';
 import { Channel, type CallError } from '@millrace/wire/grpc-client';
 import {
   connectQueue,
+  decodeMessage,
   defineTasks,
+  encodeMessage,
   LeaseLost,
   sessionPath,
   TaskCancelled,
   type ConnectOptions,
+  type SessionAnswer,
+  type SessionRequest,
+  type SessionResponse,
   type Step,
   type TaskTypes,
 } from '@millrace/worker';
@@ -153,6 +158,75 @@ test('session: a refused step is the error that REST has', async () => {
   const { result } = await queue.submitAndWait('mail', 'a', 1);
   expect(result).toBe('done');
   expect(errors).toMatchObject([{ name: 'PermanentError', cause: { code: 'STEP_TOO_LARGE' } }]);
+});
+
+test('session: events go on where they were after a lost connection, without a request', async () => {
+  const server = await serve();
+  const way = await wayTo(server.url);
+  const queue = use({ url: way.url });
+  const other = use({ url: server.url });
+  const events = queue.events({ queue: 'mail', types: ['submitted'] });
+  await events.ready;
+  const sent: string[] = [];
+  const submit = async () => void sent.push((await other.submit('mail', 'a', 1)).id);
+  await submit();
+  const seen: string[] = [];
+  for await (const { taskId } of events) {
+    seen.push(taskId);
+    if (seen.length === 1) way.cut();
+    if (seen.length === 20) break;
+    await submit();
+  }
+  // They may repeat after a resume, and none is left out.
+  expect([...new Set(seen)]).toEqual(sent.slice(0, new Set(seen).size));
+  expect(await server.requests('streamEvents')).toBe(0);
+  const refused = queue.events({ queue: 'typo' });
+  await expect(refused.ready).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND', status: 404 });
+  await expect(queue.events({ after: '0.0' }).ready).rejects.toMatchObject({ status: 410 });
+});
+
+test('session: a batch of events is sent for each call, and a dropped stream ends', async () => {
+  const server = await serve();
+  const queue = use({ url: server.url });
+  const grpc = new URL(server.running.listeners.find(({ listener }) => listener === 'grpc')!.url);
+  const place = { host: '127.0.0.1', port: Number(grpc.port) };
+  const channel = new Channel({ place, clock: systemClock, maxMessageBytes: 1_000_000 });
+  onTestFinished(() => channel.close());
+  const answers: SessionAnswer[] = [];
+  const observer = {
+    takeMessage: (message: Buffer) =>
+      void answers.push(...(decodeMessage<SessionResponse>(message).content.answers ?? [])),
+    takeEnd: () => undefined,
+  };
+  const headers = { authorization: `Bearer ${tokens.root}` };
+  const stream = channel.duplex(sessionPath, observer, { headers });
+  const say = async (content: SessionRequest, count: number) => {
+    stream.send(encodeMessage({ content, payloads: [] }));
+    await expect.poll(() => answers.length, soon).toBe(count);
+    return answers.at(-1)!;
+  };
+  const types = ['submitted'] as const;
+  expect(await say({ events: [{ call: 1, query: { types } }] }, 1)).toMatchObject({
+    body: { events: [], cursor: expect.any(String) as string },
+  });
+  const first = await queue.submit('mail', 'a', 1);
+  expect(await say({ events: [{ call: 2, of: 1 }] }, 2)).toMatchObject({
+    body: { events: [{ task_id: first.id }] },
+  });
+  await queue.submit('mail', 'a', 2);
+  // Its answer comes after any event that was sent without credit.
+  const unknown = await say({ events: [{ call: 3, query: { queue: 'typo' } }] }, 3);
+  expect(unknown).toMatchObject({ call: 3, error: { code: 'QUEUE_NOT_FOUND' } });
+  const waiting = {
+    events: [
+      { call: 4, of: 1 },
+      { call: 5, of: 1 },
+    ],
+    drop: [],
+  };
+  expect(await say(waiting, 4)).toMatchObject({ call: 4, body: { events: [{}] } });
+  expect(await say({ drop: [1] }, 5)).toEqual({ call: 5, body: null });
+  expect(await say({ events: [{ call: 6, of: 1 }] }, 6)).toEqual({ call: 6, body: null });
 });
 
 test('session: uses the next of several servers when one is away', async () => {

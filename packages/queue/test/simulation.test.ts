@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { campaignSize } from '../../../test/support/campaign.js';
-import { simulateQueue, simulateQueueOnce } from '../simulation/index.js';
+import { simulateFlows, simulateQueue, simulateQueueOnce } from '../simulation/index.js';
 
 /** `npm run simulate` runs more; every fault and event below occurs within these. */
 const seedCount = campaignSize({ quick: 16, full: 40 });
@@ -28,6 +28,16 @@ test(
 test('simulation: all invariants hold on the embedded store', patience, async () => {
   const { tally } = await simulateQueue(campaignSize({ quick: 2, full: 4 }), { store: 'embedded' });
   expect(tally.tasks).toBeGreaterThan(20);
+});
+
+const flowSeeds = campaignSize({ quick: 10, full: 1_000 });
+
+test(`simulation: flows hold over ${flowSeeds} seeds`, patience, async () => {
+  const { tally, runs } = await simulateFlows(flowSeeds);
+  if (runs < flowSeeds) return; // one seed alone, by $MILLRACE_SEED
+  for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(5);
+  const real = await simulateFlows(campaignSize({ quick: 1, full: 10 }), { store: 'embedded' });
+  expect(real.tally.steps).toBeGreaterThan(5);
 });
 
 test('simulation: the same seed produces the same log', async () => {

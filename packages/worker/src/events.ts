@@ -81,18 +81,31 @@ export class QueueEvents implements AsyncIterable<QueueEvent> {
 const firstRetryMs = 100;
 const maxRetryMs = 5_000;
 
-/** The events of a server by `GET /v1/events`; resumes after a lost connection. */
-export async function* restEvents(
+/** The events of a server by `GET /v1/events`. */
+export function restEvents(
   { urls, token }: { urls: readonly string[]; token: ClientOptions['token'] },
+  query: EventQuery,
+  signal: AbortSignal,
+): AsyncIterable<EventBatch> {
+  let tries = 0;
+  const open: OpenEvents = (from) => {
+    const url = urls[tries++ % urls.length]!.replace(/\/+$/, '');
+    return readEvents(url, token, from, signal);
+  };
+  return resumedEvents(open, query, signal);
+}
+
+/** Opens the stream again after a lost connection, behind the last event. */
+export async function* resumedEvents(
+  open: OpenEvents,
   query: EventQuery,
   signal: AbortSignal,
 ): AsyncGenerator<EventBatch, void, void> {
   let { cursor } = query;
   let retryMs = firstRetryMs;
-  for (let tries = 0; !signal.aborted; tries++) {
-    const url = urls[tries % urls.length]!.replace(/\/+$/, '');
+  while (!signal.aborted) {
     try {
-      for await (const batch of readEvents(url, token, { ...query, cursor }, signal)) {
+      for await (const batch of open({ ...query, cursor }, signal)) {
         ({ cursor } = batch);
         retryMs = firstRetryMs;
         yield batch;

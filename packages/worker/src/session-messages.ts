@@ -1,4 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
+import type { EventQuery } from './events.js';
 
 /*
  * The messages of `queue.v1.Session`, whose meaning is in session.proto. They are written by hand:
@@ -19,6 +20,8 @@ export interface SessionRequest {
     body: QueueSchema<'ExtendTaskRequest'>;
   }[];
   record?: { call: number; id: string; body: QueueSchema<'RecordStepsRequest'> }[];
+  /** Opens a stream by a query, or asks for the next batch of the stream of another call. */
+  events?: { call: number; query?: EventQuery; of?: number }[];
 }
 
 /** As the REST API has it, with the time to wait in place of a header. */

@@ -2,6 +2,7 @@ import { ApiError, newUlid, type ClientOptions } from '@millrace/client';
 import type { CallError, Channel, DuplexCall } from '@millrace/wire/grpc-client';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { resumedEvents, type EventBatch, type EventQuery } from './events.js';
 import { pause } from './pause.js';
 import {
   decodeMessage,
@@ -97,6 +98,27 @@ class Session {
     });
   }
 
+  /** Each request is the credit for one batch of events. */
+  async *events(query: EventQuery, signal: AbortSignal): AsyncGenerator<EventBatch, void, void> {
+    let first: number | undefined;
+    const drop = () => {
+      if (!this.isOver) this.#writer.add((content) => (content.drop ??= []).push(first!));
+    };
+    signal.addEventListener('abort', drop);
+    for (;;) {
+      const batch = await this.request(
+        (content, call) => {
+          const next = first === undefined ? { call, query } : { call, of: first };
+          (content.events ??= []).push(next);
+          first ??= call;
+        },
+        (body) => body as EventBatch | null,
+      );
+      if (!batch || signal.aborted) return;
+      yield batch;
+    }
+  }
+
   close(): void {
     this.#writer.flush();
     this.#call?.endRequest();
@@ -140,7 +162,6 @@ export interface SessionOptions {
 
 /** Submits, claims and settles over a session; falls back to REST where there is none. */
 export class SessionTransport implements QueueTransport {
-  readonly events: QueueTransport['events'];
   readonly #stopped = new Set<(id: string, how: 'cancelled' | 'lost') => void>();
   readonly #reconnected = new Set<() => void>();
   #session: Promise<Session | undefined> | undefined;
@@ -150,9 +171,7 @@ export class SessionTransport implements QueueTransport {
   #wasOpen = false;
   #isClosed = false;
 
-  constructor(private readonly options: SessionOptions) {
-    this.events = options.rest.events;
-  }
+  constructor(private readonly options: SessionOptions) {}
 
   async submit(queue: string, task: SubmitRequest) {
     // With its id, a task that is sent again is stored once.
@@ -240,6 +259,16 @@ export class SessionTransport implements QueueTransport {
         void (content.extend ??= []).push({ call, id, lease_token: leaseToken, body }),
       (answer) => answer as { lease_expires_at: string | null },
     );
+  }
+
+  events(query: EventQuery, signal: AbortSignal): AsyncIterable<EventBatch> {
+    return resumedEvents((from) => this.#events(from, signal), query, signal);
+  }
+
+  async *#events(query: EventQuery, signal: AbortSignal): AsyncGenerator<EventBatch, void, void> {
+    const session = await this.#open();
+    if (session) yield* session.events(query, signal);
+    else if (this.#retryAt === Infinity) yield* this.options.rest.events(query, signal);
   }
 
   onStopped(listener: (id: string, how: 'cancelled' | 'lost') => void): () => void {

@@ -1,11 +1,11 @@
 import { InvalidResult, ValidationError } from './errors.js';
 import { handlerCall, handlerOf, type AnyHandlers, type HandlerCall } from './handlers.js';
 import type { BatchHandlers, RunRequest, TaskHandlers } from './handlers.js';
+import { HandlerPool } from './handler-pool.js';
 import { fromWire } from './names.js';
 import { payloadBytes } from './payload.js';
 import { Steps } from './steps.js';
 import { checkResult, definitionOf, type Tasks, type TaskTypes } from './tasks.js';
-import { ThreadPool } from './threads.js';
 import { inSpan } from './tracing.js';
 import type { QueueTransport } from './transport.js';
 import { startRawWorker, type RawCall, type Worker, type WorkerOptions } from './worker.js';
@@ -29,20 +29,20 @@ export function startWorker<Types extends TaskTypes>(
   if (refs.length === 0 && !(handlers instanceof URL)) {
     throw new TypeError('A worker needs handlers: there is none.');
   }
-  const threads = threadsOf(options, handlers);
-  const run = threads
-    ? (call: HandlerCall<unknown>) => threads.run(call)
+  const pool = poolOf(options, handlers);
+  const run = pool
+    ? (call: HandlerCall<unknown>) => pool.run(call)
     : runOf(options, handlers as AnyHandlers);
   const worker = startRawWorker(
     transport,
     {
       ...options,
-      ...(threads && { concurrency: threads.count }),
+      ...(pool && { concurrency: pool.count }),
       // Tasks without a handler here are left to other workers.
       handlers: refs.length > 0 && refs.length <= maxHandlersInClaim ? refs : undefined,
       timeoutMs: (ref) => definitionOf(tasks, ref)?.timeoutMs,
       onStopped: async () => {
-        await threads?.close();
+        await pool?.close();
         await onStopped?.();
       },
     },
@@ -61,6 +61,7 @@ const optionNames: readonly string[] = [
   'batch',
   'retry',
   'threads',
+  'processes',
   'onError',
 ] satisfies (keyof WorkerOptions)[];
 
@@ -71,13 +72,21 @@ function requireKnown(options: WorkerOptions): void {
   throw new TypeError(`${unknown} is not an option of a worker; use ${optionNames.join(', ')}.`);
 }
 
-function threadsOf({ threads, batch }: WorkerOptions, handlers: object): ThreadPool | undefined {
+function poolOf(
+  { threads, processes, batch }: WorkerOptions,
+  handlers: object,
+): HandlerPool | undefined {
+  const isHosted = threads !== undefined || processes !== undefined;
   if (!(handlers instanceof URL)) {
-    if (threads === undefined) return undefined;
-    throw new TypeError('Threads need the URL of a file that exports its handlers as default.');
+    if (!isHosted) return undefined;
+    throw new TypeError(
+      'Threads and processes need the URL of a file that exports its handlers as default.',
+    );
   }
-  if (batch) throw new TypeError('Batch handlers cannot run in threads.');
-  return new ThreadPool(handlers, threads ?? 1);
+  if (batch) throw new TypeError('Batch handlers cannot run in threads or processes.');
+  if (processes === undefined) return new HandlerPool(handlers, threads ?? 1, 'thread');
+  if (threads !== undefined) throw new TypeError('Handlers run either in threads or in processes.');
+  return new HandlerPool(handlers, processes, 'process');
 }
 
 function runOf({ batch }: WorkerOptions, handlers: AnyHandlers): Run {

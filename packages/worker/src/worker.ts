@@ -33,6 +33,8 @@ export type WorkerOptions = (QueueOption | QueuesOption) & {
   retry?: (error: unknown, attempt: number) => number | 'dead' | undefined;
   /** Runs the handlers of a file in this many threads, one task in each. */
   threads?: number;
+  /** The same in processes, which share no memory: a crash of native code fails its task alone. */
+  processes?: number;
   /** Called for errors that end no task: a lost connection, a lost lease. Default: its message to stderr. */
   onError?: (error: unknown) => void;
 };

@@ -10,6 +10,7 @@ test('a line of an export is a record, any other object is a document', () => {
     key: 'ada',
     id: '01J',
     data: { a: 1 },
+    isWhole: false,
     expiresAt: Date.UTC(2030, 0, 1),
   });
   expect(parseLine('{"key":"","data":{}}', 'f:1', options).key).toBeUndefined();

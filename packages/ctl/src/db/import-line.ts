@@ -7,6 +7,8 @@ export interface ImportLine {
   key: string | undefined;
   id: string | undefined;
   data: Record<string, unknown>;
+  /** The line is the document. */
+  isWhole: boolean;
   /** Milliseconds since the epoch. */
   expiresAt: number | undefined;
 }
@@ -38,6 +40,7 @@ export function parseLine(text: string, place: string, options: LineOptions): Im
     key: isRecord ? textMember(value, 'key', place) : undefined,
     id: isRecord ? textMember(value, 'id', place) : undefined,
     data,
+    isWhole: !isRecord,
     expiresAt: isRecord ? timeMember(value, 'expires_at', place) : undefined,
   };
   if (options.keyField !== undefined) line.key = keyAt(data, options.keyField, place);

@@ -6,7 +6,7 @@ import { createReadStream, statSync } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
-import type { RemoteCollection } from '@millrace/db/client';
+import { JsonText, type RemoteCollection } from '@millrace/db/client';
 import { programName } from '../base/command-name.js';
 import { rest } from '../base/rest.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
@@ -187,7 +187,9 @@ class ImportRun {
       const { expiresAt } = parsed;
       const ttlMs = expiresAt === undefined ? undefined : expiresAt - systemClock.now();
       if (ttlMs === undefined || ttlMs > 0) {
-        return { line, ...operationsOf(parsed, ttlMs, this.options.merge) };
+        // Encoded now, while the server writes the batch before. Most lines are sent as they are.
+        const json = new JsonText(parsed.isWhole ? text : JSON.stringify(parsed.data));
+        return { line, ...operationsOf(parsed, json, ttlMs, this.options.merge) };
       }
       this.expired++;
       return undefined;
@@ -256,10 +258,12 @@ class ImportRun {
 }
 
 function operationsOf(
-  { key, id, data }: ImportLine,
+  { key, id }: ImportLine,
+  json: JsonText,
   ttlMs: number | undefined,
   isMerge: boolean,
 ): Omit<BatchLine, 'line'> {
+  const data = json as object as Record<string, unknown>;
   const body = isMerge ? { data, ttlMs, mode: 'merge' as const } : { data, ttlMs };
   if (key !== undefined) return { operation: { upsert: { key, ...body } }, other: undefined };
   const operation = { insert: { id, data, ttlMs } };

@@ -30,7 +30,7 @@ export {
   type MigrationState,
 } from '@millrace/engine/value/migrations';
 export type { CollectionApi, DatabaseApi, TransactionHandle } from './api.js';
-export { checkFilter } from './records.js';
+export { checkFilter, JsonText } from './records.js';
 export { parseAddress, type ServerAddress, parseAddresses } from './address.js';
 export type { Promoted, IndexAdvice } from './catalog.js';
 export type { RemoteCollection, RemoteGet, RemoteRead, RemoteWrite } from './collection.js';

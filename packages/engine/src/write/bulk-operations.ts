@@ -1,10 +1,10 @@
 import type { UpdateMode } from '../value/documents.js';
 import { Refusal } from '@millrace/kit/errors';
 import type { WriteOptions } from './mutations.js';
-import type { RecordImage } from '../format/record.js';
+import type { EncodedDocument, RecordImage } from '../format/record.js';
 import type { Transaction } from './transactions.js';
 import type { CollectionInfo, Core } from '../core/core.js';
-import { hashText, type Hash64 } from '../value/bytes.js';
+import { Hasher, hashText, type Hash64 } from '../value/bytes.js';
 import { remember, requestIdReused, requestMemoryMs } from './requests.js';
 import { idLength, readId, readUint48, writeId } from '../format/keys.js';
 
@@ -72,6 +72,8 @@ export class BulkMemory {
     private readonly requestId: string,
     start: number,
     private readonly list: readonly (BulkOperation | Refusal)[],
+    /** Their documents, as far as they are encoded. */
+    private readonly documents: readonly (EncodedDocument | undefined)[],
   ) {
     this.#row = Buffer.from(`b:${start}:${requestId}`);
   }
@@ -113,8 +115,10 @@ export class BulkMemory {
     const { core } = this;
     const stored = core.writer.get('requests', this.#row);
     if (!stored || readUint48(stored, 0) <= core.clock.now()) return undefined;
-    const print = this.#fingerprint();
-    if (stored.readUInt32BE(6) !== print.high || stored.readUInt32BE(10) !== print.low) {
+    const isPrint = ({ high, low }: Hash64) =>
+      stored.readUInt32BE(6) === high && stored.readUInt32BE(10) === low;
+    // Earlier versions made the fingerprint from all of the text.
+    if (!isPrint(this.#fingerprint()) && !isPrint(hashText(JSON.stringify(this.list)))) {
       throw requestIdReused(this.requestId);
     }
     const seq = readUint48(stored, 14);
@@ -137,8 +141,25 @@ export class BulkMemory {
     });
   }
 
+  /** The hash of a document stands for its text, if it is encoded. */
   #fingerprint(): Hash64 {
-    return (this.#print ??= hashText(JSON.stringify(this.list)));
+    if (this.#print) return this.#print;
+    const hasher = new Hasher();
+    this.list.forEach((operation, i) => {
+      const document = this.documents[i];
+      const [kind, body] = Object.entries(operation).find(([, value]) => value !== undefined) ?? [];
+      if (!document) return hasher.text(JSON.stringify(operation));
+      const {
+        id = '',
+        key = '',
+        ttlMs,
+        mode,
+        expectedRev,
+      } = body as NonNullable<BulkOperation['update']>;
+      hasher.text(`${kind} ${id} ${ttlMs} ${mode} ${expectedRev} ${key}`);
+      return hasher.number(document.contentHash).number(document.size);
+    });
+    return (this.#print = hasher.result());
   }
 }
 

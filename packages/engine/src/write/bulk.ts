@@ -18,7 +18,7 @@ import {
   refuse,
   refuseOperators,
 } from '../value/documents.js';
-import { encodeValue } from '../format/record.js';
+import { encodeValue, type EncodedDocument } from '../format/record.js';
 import * as operations from './mutations.js';
 import type { Address, Document, Target, Written } from './mutations.js';
 import { parseUpdate } from './operators.js';
@@ -28,7 +28,13 @@ import type { Transaction } from './transactions.js';
 export const bulkCommitRecords = 1_000;
 
 type Operate = (target: Target, collection: CollectionInfo) => Written;
-type Prepared = Operate | Refusal;
+
+/** An operation that was checked outside the writer. */
+interface Ready {
+  operate: Operate;
+  document?: Document;
+}
+type Prepared = Ready | Refusal;
 
 /**
  * Thrown inside a job: an operation may have written some of its rows, so the job must not commit.
@@ -92,15 +98,17 @@ export class Bulk {
     prepared: readonly Prepared[],
     requestId: string | undefined,
   ): Promise<BulkOutcome[]> {
-    const memory = requestId ? new BulkMemory(this.core, requestId, 0, list) : undefined;
+    const memory = requestId
+      ? new BulkMemory(this.core, requestId, 0, list, documentsOf(prepared))
+      : undefined;
     return this.core.writer.submit(() => {
       const stored = memory?.find(collection);
       if (stored && stored !== 'split') return stored;
       const target = new CommitTarget(this.core);
-      const outcomes = prepared.map((operate, i): BulkOutcome => {
-        if (operate instanceof Refusal) throw operate;
+      const outcomes = prepared.map((each, i): BulkOutcome => {
+        if (each instanceof Refusal) throw each;
         try {
-          return done(operate(target, collection), target.commit.seq);
+          return done(each.operate(target, collection), target.commit.seq);
         } catch (error) {
           throw error instanceof Refusal ? atOperation(error, i) : error;
         }
@@ -138,7 +146,9 @@ export class Bulk {
     { requestId, ordered = false }: BulkOptions,
   ): Promise<BulkOutcome[]> {
     const { core } = this;
-    const memory = requestId ? new BulkMemory(core, requestId, start, list) : undefined;
+    const memory = requestId
+      ? new BulkMemory(core, requestId, start, list, documentsOf(prepared))
+      : undefined;
     try {
       const outcomes = await core.writer.submit(() => {
         const stored = memory?.find(collection);
@@ -163,14 +173,14 @@ export class Bulk {
     { start, list, prepared }: Chunk,
     { requestId, ordered }: { requestId: string | undefined; ordered: boolean },
   ): Promise<BulkOutcome[]> {
-    const one = async (operate: Prepared, i: number): Promise<BulkOutcome> => {
-      if (operate instanceof Refusal) return { status: 'FAILED', error: operate };
+    const one = async (each: Prepared, i: number): Promise<BulkOutcome> => {
+      if (each instanceof Refusal) return { status: 'FAILED', error: each };
       try {
         const id = requestId && `${requestId.slice(0, 100)}#${start + i}`;
         const { record, created, seq } = await this.core.writer.submit(() =>
           once(this.core, id, JSON.stringify([requestId, list[i]]), () => {
             const target = new CommitTarget(this.core);
-            const written = operate(target, collection);
+            const written = each.operate(target, collection);
             target.commit.finish();
             return { ...written, seq: target.commit.seq };
           }),
@@ -183,8 +193,8 @@ export class Bulk {
     };
     if (!ordered) return Promise.all(prepared.map(one));
     const outcomes: BulkOutcome[] = [];
-    for (const [i, operate] of prepared.entries()) {
-      const outcome = await one(operate, i);
+    for (const [i, each] of prepared.entries()) {
+      const outcome = await one(each, i);
       outcomes.push(outcome);
       if (outcome.status !== 'OK') break;
     }
@@ -204,7 +214,7 @@ export class Bulk {
     }
   }
 
-  #operate(operation: BulkOperation, options: BulkOptions): Operate {
+  #operate(operation: BulkOperation, options: BulkOptions): Ready {
     const given = Object.entries(operation ?? {}).filter(([, value]) => value !== undefined);
     const [kind] = given.length === 1 ? given[0]! : [''];
     const { insert, upsert, update } = given.length === 1 ? operation : {};
@@ -212,29 +222,38 @@ export class Bulk {
       const { id, key } = insert;
       const document = this.#document(insert, undefined, options);
       const place = { ttlMs: insert.ttlMs, id: id || undefined, key: key || undefined };
-      return (target, info) => operations.insert(target, info, document, place);
+      return {
+        document,
+        operate: (target, info) => operations.insert(target, info, document, place),
+      };
     }
     if (kind === 'upsert' && upsert) {
       const written = { ...upsert, mode: modeOf(upsert) };
       const document = this.#document(upsert, written.mode, options);
-      return (target, info) => operations.upsert(target, info, upsert.key, document, written);
+      return {
+        document,
+        operate: (target, info) => operations.upsert(target, info, upsert.key, document, written),
+      };
     }
     if (kind === 'update' && update) {
       const address = addressOf(update);
       const written = { ...update, mode: modeOf(update) };
       const document = this.#document(update, written.mode, options);
       const { expectedRev } = update;
-      return expectedRev === undefined
-        ? (target, info) => operations.update(target, info, address, document, written)
-        : (target, info) =>
-            operations.updateIfRev(target, info, address, expectedRev, document, written);
+      const operate: Operate =
+        expectedRev === undefined
+          ? (target, info) => operations.update(target, info, address, document, written)
+          : (target, info) =>
+              operations.updateIfRev(target, info, address, expectedRev, document, written);
+      return { document, operate };
     }
     if (kind === 'delete' && operation.delete) {
       const address = addressOf(operation.delete);
-      return (target, info) => ({
+      const operate: Operate = (target, info) => ({
         record: operations.remove(target, info, address),
         created: false,
       });
+      return { operate };
     }
     throw refuse('BAD_REQUEST', 'An operation is one of insert, upsert, update or delete.');
   }
@@ -260,6 +279,10 @@ interface Chunk {
   prepared: readonly Prepared[];
 }
 
+function documentsOf(prepared: readonly Prepared[]): (EncodedDocument | undefined)[] {
+  return prepared.map((each) => (each instanceof Refusal ? undefined : each.document?.encoded));
+}
+
 function runAll(
   prepared: readonly Prepared[],
   ordered: boolean,
@@ -267,11 +290,11 @@ function runAll(
   mustAbort: (error: Refusal) => boolean,
 ): BulkOutcome[] {
   let isStopped = false;
-  return prepared.map((operate): BulkOutcome => {
+  return prepared.map((each): BulkOutcome => {
     if (isStopped) return { status: 'NOT_RUN' };
     try {
-      if (operate instanceof Refusal) throw operate;
-      return run(operate);
+      if (each instanceof Refusal) throw each;
+      return run(each.operate);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (mustAbort(error)) throw new PartlyApplied();

@@ -88,8 +88,10 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
   const { unique, kind } = index.definition;
   try {
     // Unique values are checked against those of other writes, and segments are made by batches.
-    if (unique || kind === 'search') await buildInJobs(core, index, collection, isOver);
-    else await new RunBuild(core, index, collection, isOver).build();
+    // A small index is ready after one job.
+    const jobs = unique || kind === 'search' ? Infinity : 1;
+    const after = await buildInJobs(core, index, collection, { isOver, jobs });
+    if (after !== undefined) await new RunBuild(core, index, collection, isOver, after).build();
     if (signal.aborted) return;
     const isReady = await core.writer.submit(() => {
       const isThere = collection.indexes.includes(index) && index.state !== 'failed';
@@ -105,15 +107,16 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
   }
 }
 
+/** Returns the last record that is in the index if there may be more. */
 async function buildInJobs(
   core: Core,
   index: IndexInfo,
   collection: CollectionInfo,
-  isOver: () => boolean,
-): Promise<void> {
+  { isOver, jobs }: { isOver: () => boolean; jobs: number },
+): Promise<string | undefined> {
   let after: string | undefined;
-  do {
-    if (isOver()) return;
+  for (let job = 0; job < jobs; job++) {
+    if (isOver()) return undefined;
     const from = after;
     after = await core.writer.submit(() => {
       if (!collection.indexes.includes(index) || index.state === 'failed') return undefined;
@@ -129,7 +132,9 @@ async function buildInJobs(
       commit.finish();
       return some.length === recordsPerStep ? some.at(-1)?.id : undefined;
     });
-  } while (after !== undefined);
+    if (after === undefined) break;
+  }
+  return after;
 }
 
 /**
@@ -138,7 +143,6 @@ async function buildInJobs(
  * starts again. A record that changes meanwhile is read again when its entries are written.
  */
 class RunBuild {
-  #after: string | undefined;
   #run = new EntryRun();
 
   constructor(
@@ -146,6 +150,8 @@ class RunBuild {
     private readonly index: IndexInfo,
     private readonly collection: CollectionInfo,
     private readonly isOver: () => boolean,
+    /** The last record whose entries are in a run. */
+    private after: string,
   ) {}
 
   async build(): Promise<void> {
@@ -181,14 +187,14 @@ class RunBuild {
     const run = this.#run;
     const view = core.snapshot();
     try {
-      const records = view.scan(collection.id, { after: this.#after }, (image) => {
+      const records = view.scan(collection.id, { after: this.after }, (image) => {
         const { values, multi, cut, payload } = index.compiled.entriesOf(image.stored(core.codec));
         core.catalog.noteEntry(index, multi, cut);
         for (const each of values) run.add(each, image, payload);
         return slice.spend(image.end) || run.bytes >= runLimit.bytes;
       });
       for (const { id } of records) {
-        this.#after = id;
+        this.after = id;
         return true;
       }
       return false;
@@ -281,9 +287,10 @@ class EntryRun {
     const values = this.#values[this.#slotOf[entry]!]!;
     const key = Buffer.allocUnsafe(prefixLength + values.length + idLength);
     key.writeUInt32BE(index, 0);
-    key.write(values, prefixLength, 'latin1');
-    const [to, from] = [prefixLength + values.length, entry * idLength];
-    for (let i = 0; i < idLength; i++) key[to + i] = this.#ids.bytes[from + i]!;
+    let at = prefixLength;
+    for (let i = 0; i < values.length; i++) key[at++] = values.charCodeAt(i);
+    const ids = this.#ids.bytes;
+    for (let i = entry * idLength, end = i + idLength; i < end; i++) key[at++] = ids[i]!;
     return key;
   }
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { problemsOf } from '../../test/consistency.test-support.js';
 import { refusalOf, useScratch } from '../../test/scratch.test-support.js';
+import { hashText } from '../value/bytes.js';
+import type { BulkOperation, BulkOutcome } from './bulk-operations.js';
+
+type Ok = Extract<BulkOutcome, { status: 'OK' }>;
 
 const scratch = useScratch();
 const tenMinutes = 10 * 60_000;
@@ -40,6 +44,42 @@ describe('a request id', () => {
       expect(db.core.state.seq).toBe(before + 1);
     }
     expect(problemsOf(db.core)).toEqual([]);
+  });
+
+  test.each<[string, BulkOperation]>([
+    ['data', { upsert: { key: 'a', data: { text: 'b' } } }],
+    ['a key', { upsert: { key: 'b', data: { text: 'a' } } }],
+    ['a TTL', { upsert: { key: 'a', data: { text: 'a' }, ttlMs: 5_000 } }],
+    ['a mode', { upsert: { key: 'a', data: { text: 'a' }, mode: 'merge' } }],
+    ['an operation', { insert: { key: 'a', data: { text: 'a' } } }],
+  ])('of a bulk is not for one with other %s', async (_what, other) => {
+    const { db } = await openNotes();
+    const list: BulkOperation[] = [{ upsert: { key: 'a', data: { text: 'a' } } }];
+    const first = await db.bulk.write('notes', list, { requestId });
+    const again = await db.bulk.write('notes', list, { requestId });
+    expect(again[0]).toMatchObject({ status: 'OK', created: true, id: (first[0] as Ok).id });
+    const reused = db.bulk.write('notes', [other], { requestId });
+    expect((await refusalOf(reused)).code).toBe('REQUEST_ID_REUSED');
+    expect(db.core.state.seq).toBe(1);
+  });
+
+  test('of a bulk that an earlier version answered is known', async () => {
+    const { db } = await openNotes();
+    const list: BulkOperation[] = [{ insert: { data: { text: 'a' } } }];
+    const first = await db.bulk.write('notes', list, { requestId });
+    const row = Buffer.from(`b:0:${requestId}`);
+    const { high, low } = hashText(JSON.stringify(list));
+    await db.core.writer.submit(() => {
+      const value = Buffer.from(db.core.writer.get('requests', row)!);
+      value.writeUInt32BE(high, 6);
+      value.writeUInt32BE(low, 10);
+      db.core.writer.put('requests', row, value);
+    });
+    const again = await db.bulk.write('notes', list, { requestId });
+    expect(again[0]).toMatchObject({ id: (first[0] as Ok).id });
+    const other: BulkOperation[] = [{ insert: { data: { text: 'b' } } }];
+    const reused = db.bulk.write('notes', other, { requestId });
+    expect((await refusalOf(reused)).code).toBe('REQUEST_ID_REUSED');
   });
 
   test('counts also for writes that run at the same time', async () => {

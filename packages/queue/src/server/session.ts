@@ -13,6 +13,7 @@ import { type Principal, type QueueContext, requireGrant } from '../operations/b
 import type { Load } from '../operations/base/limits.js';
 import { fail } from '../operations/base/refusal.js';
 import { claimTasks, type ClaimResult } from '../operations/claim-tasks.js';
+import { type EventBatch, openEvents } from '../operations/events.js';
 import { recordSteps } from '../operations/runs.js';
 import { extendTask, settleTasks } from '../operations/settle.js';
 import { maxItems as maxSubmits, submitBatch } from '../operations/submit.js';
@@ -35,6 +36,7 @@ export interface SessionStream {
 const maxOpenCalls = 20_000;
 const maxUnsentBytes = 4 * 2 ** 20;
 const maxSettles = 100;
+const maxEventStreams = 100;
 
 /** Serves one session until its client is gone or the server shuts down. */
 export async function serveSession(context: QueueContext, stream: SessionStream): Promise<void> {
@@ -52,7 +54,9 @@ class ServedSession {
   readonly #writer: MessageWriter<SessionResponse>;
   /** Leases of this session, by token: the ids of their tasks. */
   readonly #leases = new Map<string, string>();
+  /** Calls that wait: claims, and those that opened streams of events. */
   readonly #claims = new Map<number, AbortController>();
+  readonly #events = new Map<number, AsyncGenerator<EventBatch>>();
   readonly #remoteIp: string;
   readonly #stops: (() => void)[];
   #openCalls = 0;
@@ -156,6 +160,7 @@ class ServedSession {
         this.#answer({ call, body: await recordSteps(this.context, caller, record) });
       });
     }
+    for (const events of content.events ?? []) this.#run([events], () => this.#follow(events));
     for (const extend of content.extend ?? []) {
       this.#run([extend], () => this.#extend(caller, extend));
     }
@@ -273,6 +278,42 @@ class ServedSession {
     this.#answer({ call, body: { lease_expires_at } });
   }
 
+  /** Answers with the next batch of a stream; null if it is over. */
+  async #follow({ call, query, of = call }: Part<'events'>): Promise<void> {
+    if (query) await this.#openEvents(call, query);
+    try {
+      const next = await this.#events.get(of)?.next();
+      this.#answer({ call, body: next?.value ?? null });
+    } catch (error) {
+      this.#claims.get(of)?.abort();
+      throw error;
+    }
+  }
+
+  async #openEvents(call: number, query: NonNullable<Part<'events'>['query']>): Promise<void> {
+    if (this.#events.size >= maxEventStreams) {
+      const detail = `A session has at most ${maxEventStreams} streams of events; close some.`;
+      throw fail('RATE_LIMITED', detail, { retryAfterMs: 1_000 });
+    }
+    const end = new AbortController();
+    this.#claims.set(call, end);
+    const { identify } = this.stream;
+    const open = openEvents(this.context, { ...query, identify, signal: end.signal });
+    const batches = await open.catch((error: unknown) => {
+      this.#claims.delete(call);
+      throw error;
+    });
+    this.#events.set(call, batches);
+    const over = () => {
+      this.#claims.delete(call);
+      this.#events.delete(call);
+      // One that nobody waits for has its listeners still.
+      void batches.return(undefined);
+    };
+    end.signal.addEventListener('abort', over);
+    if (end.signal.aborted) over();
+  }
+
   #answer(answer: SessionAnswer): void {
     this.#writer.add((content) => (content.answers ??= []).push(answer));
   }
@@ -314,12 +355,14 @@ class ServedSession {
 function readMessage(bytes: Buffer) {
   try {
     const message = decodeMessage<SessionRequest>(bytes);
-    const { submit, settle, claim, extend, record, drop } = message.content;
+    const { submit, settle, claim, extend, record, events, drop } = message.content;
     requireEntries(submit, { call: 'number', queue: 'string' });
     requireEntries(settle, { call: 'number', queue: 'string', item: 'object' });
     requireEntries(claim, { call: 'number', queue: 'string' });
     requireEntries(extend, { call: 'number', id: 'string', lease_token: 'string' });
     requireEntries(record, { call: 'number', id: 'string', body: 'object' });
+    requireEntries(events, { call: 'number' });
+    requireQueries(events);
     if (drop !== undefined && !Array.isArray(drop)) throw new TypeError('drop is no list');
     return message;
   } catch (error) {
@@ -336,6 +379,14 @@ function requireEntries(list: unknown, types: Readonly<Record<string, string>>):
       const value = (entry as Record<string, unknown> | null)?.[name];
       if (typeof value !== type || value === null) throw new TypeError(`${name} is no ${type}`);
     }
+  }
+}
+
+function requireQueries(events: SessionRequest['events'] = []): void {
+  const isText = (value: unknown) => value === undefined || typeof value === 'string';
+  for (const { query: { cursor, queue, types = [] } = {} } of events) {
+    if (isText(cursor) && isText(queue) && Array.isArray(types) && types.every(isText)) continue;
+    throw new TypeError('query is no query of events');
   }
 }
 

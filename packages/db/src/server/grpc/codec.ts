@@ -233,7 +233,8 @@ export class MethodCodec<Rpc extends DbMethod> {
   constructor(readonly rpc: Rpc) {
     this.#method = Api.methods.find(({ name }) => name === rpc)!;
     if (carriesRecords(this.#method.output)) {
-      this.#decoder = new PlainDecoder(this.#method.input);
+      // The operations of a bulk are messages inside its message.
+      this.#decoder = new PlainDecoder(this.#method.input, { parts: rpc === 'BulkWrite' });
       this.#encoder = MessageEncoder.of(this.#method.output);
     }
     this.#conditions = this.#method.input.fields

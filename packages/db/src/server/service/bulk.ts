@@ -125,35 +125,26 @@ function bulkOperation(message: OperationMessage, place: string): BulkOperation 
 
 function engineOperation(message: OperationMessage, place: string): BulkOperation {
   const { insert, upsert, update } = message;
-  return {
-    ...(insert && {
-      insert: {
-        id: insert.id,
-        key: insert.key,
-        data: documentOf(insert),
-        ttlMs: durationMs(insert.ttl, `${place}.insert.ttl`),
-      },
-    }),
-    ...(upsert && {
-      upsert: {
-        key: upsert.key,
-        ...bodyOf(upsert),
-        ttlMs: durationMs(upsert.ttl, `${place}.upsert.ttl`),
-      },
-    }),
-    ...(update && {
-      update: {
-        id: update.id,
-        key: update.key,
-        ...bodyOf(update),
-        ttlMs: durationMs(update.ttl, `${place}.update.ttl`),
-        ...(update.expectedRev === undefined
-          ? {}
-          : { expectedRev: wholeNumber(update.expectedRev, `${place}.update.expected_rev`) }),
-      },
-    }),
-    ...(message.delete && { delete: { id: message.delete.id, key: message.delete.key } }),
-  };
+  const operation: BulkOperation = {};
+  if (insert) {
+    const { id, key } = insert;
+    const ttlMs = durationMs(insert.ttl, `${place}.insert.ttl`);
+    operation.insert = { id, key, data: documentOf(insert), ttlMs };
+  }
+  if (upsert) {
+    const ttlMs = durationMs(upsert.ttl, `${place}.upsert.ttl`);
+    operation.upsert = { key: upsert.key, ...bodyOf(upsert), ttlMs };
+  }
+  if (update) {
+    const { id, key, expectedRev: rev } = update;
+    const ttlMs = durationMs(update.ttl, `${place}.update.ttl`);
+    operation.update = { id, key, ...bodyOf(update), ttlMs };
+    if (rev !== undefined) {
+      operation.update.expectedRev = wholeNumber(rev, `${place}.update.expected_rev`);
+    }
+  }
+  if (message.delete) operation.delete = { id: message.delete.id, key: message.delete.key };
+  return operation;
 }
 
 /** The engine's bulk has operators beside the data. */

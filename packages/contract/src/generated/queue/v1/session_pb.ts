@@ -24,10 +24,12 @@ export type OpenRequest = Message<"queue.v1.OpenRequest"> & {
    * A JSON object with any of these lists:
    * `submit`: {call, queue, task (SubmitTaskRequest without payload), payload (its place, or absent)};
    * `claim`: {call, queue, request (ClaimRequest)}; its `limit` is the credit;
-   * `drop`: numbers of claims that need not wait any longer;
+   * `drop`: numbers of claims that need not wait any longer, and of streams of events that end;
    * `settle`: {call, queue, item (SettleItem)};
    * `extend`: {call, id, lease_token, body (ExtendTaskRequest)};
-   * `record`: {call, id, body (RecordStepsRequest)}.
+   * `record`: {call, id, body (RecordStepsRequest)};
+   * `events`: {call, query {cursor, queue, types}}, which opens a stream, or {call, of (the call that
+   * opened it)}; each is the credit for one batch.
    *
    * @generated from field: bytes json = 1;
    */
@@ -57,7 +59,8 @@ export type OpenResponse = Message<"queue.v1.OpenResponse"> & {
   /**
    * A JSON object with any of these lists:
    * `answers`: {call, body} or {call, error (a problem of the REST API)}; in the answer to a claim,
-   * `payload` of a task is its place;
+   * `payload` of a task is its place; in that to a call for events, `events` and the `cursor` behind
+   * them, or null if the stream is over;
    * `cancelled` and `lost`: ids of tasks of this session whose work is to stop.
    *
    * @generated from field: bytes json = 1;
@@ -80,7 +83,7 @@ export const OpenResponseSchema: GenMessage<OpenResponse> = /*@__PURE__*/
   messageDesc(file_queue_v1_session, 1);
 
 /**
- * Submits, claims, settlements, extensions and steps as messages of one stream.
+ * Submits, claims, settlements, extensions, steps and events as messages of one stream.
  *
  * @generated from service queue.v1.Session
  */

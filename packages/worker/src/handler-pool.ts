@@ -1,13 +1,21 @@
-import type * as workerThreads from 'node:worker_threads';
+import type { ChildProcess } from 'node:child_process';
+import type { Worker as Thread } from 'node:worker_threads';
 import { failureOf, PermanentError, RetryLater, StepFailed } from './errors.js';
 import type { HandlerCall, Progress } from './handlers.js';
 import type { StepContext, Steps } from './steps.js';
 
-/** What runs in a thread. Plain text, because a thread starts without a compiler. */
-const threadProgram = `
+/** What runs in a thread or process. Plain text, because it starts without a compiler. */
+const program = `
 const { parentPort, workerData } = require('node:worker_threads');
+const port = parentPort ?? process;
+const post = (message) => parentPort ? parentPort.postMessage(message) : process.send(message);
+if (!parentPort) {
+  // Ctrl-C reaches the whole group of processes; the worker decides when this one ends.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined);
+  process.on('disconnect', () => process.exit());
+}
 const runs = new Map();
-const handlers = import(workerData).then((module) => module.default);
+const handlers = import(workerData ?? process.argv[1]).then((module) => module.default);
 handlers.catch(() => undefined);
 const errorOf = (thrown) => {
   const { name, message, stack, afterMs, errorType } = thrown instanceof Error ? thrown : new Error(String(thrown));
@@ -15,11 +23,11 @@ const errorOf = (thrown) => {
 };
 const newError = (error) => Object.assign(new Error(error.message), error);
 const names = ['run', 'sleep', 'signal', 'submit', 'submitMany', 'agent', 'now', 'random', 'id'];
-/** Steps are recorded by the thread of the worker, which calls back for their functions. */
+/** Steps are recorded by the worker, which calls back for their functions. */
 const stepOf = (id, run) => Object.fromEntries(names.map((name) => [name, (...args) => new Promise((resolve, reject) => {
   const call = ++run.calls;
   run.waiting.set(call, { resolve, reject, fn: name === 'run' ? args[1] : undefined });
-  parentPort.postMessage({ id, step: { call, name, args: name === 'run' ? [args[0], args[2]] : args } });
+  post({ id, step: { call, name, args: name === 'run' ? [args[0], args[2]] : args } });
 })]));
 async function callStep(id, run, { call, context }) {
   let ended;
@@ -28,9 +36,9 @@ async function callStep(id, run, { call, context }) {
   } catch (thrown) {
     ended = { error: errorOf(thrown) };
   }
-  parentPort.postMessage({ id, called: { call, ...ended } });
+  post({ id, called: { call, ...ended } });
 }
-parentPort.on('message', async ({ id, payload, task, dependencies, abort, drop, stepped, called }) => {
+port.on('message', async ({ id, payload, task, dependencies, abort, drop, stepped, called }) => {
   const known = runs.get(id);
   if (drop) return runs.delete(id);
   if (abort !== undefined) return known?.abort.abort(newError(abort));
@@ -40,29 +48,29 @@ parentPort.on('message', async ({ id, payload, task, dependencies, abort, drop, 
     if (stepped.error) reject?.(newError(stepped.error));
     else resolve?.(stepped.result);
     // By then the handler has begun its next step, if it has one.
-    return setImmediate(() => parentPort.postMessage({ id, continued: stepped.call }));
+    return setImmediate(() => post({ id, continued: stepped.call }));
   }
   const run = { abort: new AbortController(), calls: 0, waiting: new Map() };
   runs.set(id, run);
   const progress = (report) => new Promise((resolve) => {
     const call = ++run.calls;
     run.waiting.set(call, { resolve });
-    parentPort.postMessage({ id, progress: { call, report } });
+    post({ id, progress: { call, report } });
   });
   try {
     const handler = (await handlers)?.[task.handlerRef];
     if (!handler) throw Object.assign(new Error('There is no handler for ' + task.handlerRef), { name: 'PermanentError' });
     const { signal } = run.abort;
     const result = await handler({ payload, task, signal, progress, dependencies, step: stepOf(id, run) });
-    parentPort.postMessage({ id, result: JSON.stringify(result) });
+    post({ id, result: JSON.stringify(result) });
   } catch (thrown) {
-    parentPort.postMessage({ id, error: errorOf(thrown) });
+    post({ id, error: errorOf(thrown) });
   } finally {
     runs.delete(id);
   }
 });`;
 
-interface ThreadError {
+interface SentError {
   name: string;
   message: string;
   stack?: string;
@@ -76,13 +84,13 @@ type StepName =
 interface Called {
   call: number;
   result?: unknown;
-  error?: ThreadError;
+  error?: SentError;
 }
 
 interface Answer {
   id: number;
   result?: string;
-  error?: ThreadError;
+  error?: SentError;
   progress?: { call: number; report: Progress };
   /** The handler begins a step. */
   step?: { call: number; name: StepName; args: unknown[] };
@@ -98,29 +106,37 @@ interface Job {
   reject: (error: unknown) => void;
 }
 
-/** A thread that ended while it ran a task. */
-class ThreadCrashed extends Error {
-  override readonly name = 'ThreadCrashed';
+/** A thread or process that ended while it ran a task. */
+class HostCrashed extends Error {
+  constructor(
+    override readonly name: string,
+    message: string,
+    cause: unknown,
+  ) {
+    super(message, { cause });
+  }
 }
 
-/** Runs handlers in threads, one task in each at a time. A thread that ends is replaced. */
-export class ThreadPool {
-  readonly #idle: workerThreads.Worker[] = [];
-  readonly #all = new Set<workerThreads.Worker>();
+export type HostKind = 'thread' | 'process';
+type Host = Thread | ChildProcess;
+
+/** Runs handlers in threads or processes, one task in each. One that ends is replaced. */
+export class HandlerPool {
+  readonly #idle: Host[] = [];
+  readonly #all = new Set<Host>();
   readonly #waiting: Job[] = [];
-  readonly #module: typeof workerThreads;
   #isClosed = false;
   #jobs = 0;
 
   constructor(
     private readonly file: URL,
     readonly count: number,
+    private readonly kind: HostKind,
   ) {
     if (!Number.isInteger(count) || count < 1) {
-      throw new RangeError('threads must be a whole number of at least 1');
+      const name = kind === 'thread' ? 'threads' : 'processes';
+      throw new RangeError(`${name} must be a whole number of at least 1`);
     }
-    // No import: other parts of this package run outside Node.
-    this.#module = process.getBuiltinModule('node:worker_threads');
     for (let i = 0; i < count; i++) this.#idle.push(this.#open());
   }
 
@@ -133,56 +149,59 @@ export class ThreadPool {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(Array.from(this.#all, (thread) => thread.terminate()));
+    const ended = Array.from(this.#all, (host) => new Promise((end) => host.once('exit', end)));
+    for (const host of this.#all) {
+      if ('terminate' in host) void host.terminate();
+      else host.kill('SIGKILL');
+    }
+    await Promise.all(ended);
   }
 
-  #open(): workerThreads.Worker {
-    const thread = new this.#module.Worker(threadProgram, {
-      eval: true,
-      workerData: this.file.href,
-    });
-    this.#all.add(thread);
-    // An idle thread must not keep the process alive, and its end is no fault of a task.
-    thread.unref();
-    thread.on('error', () => undefined);
-    thread.on('exit', () => {
-      this.#all.delete(thread);
-      const at = this.#idle.indexOf(thread);
+  #open(): Host {
+    const host = this.kind === 'thread' ? newThread(this.file) : newProcess(this.file);
+    this.#all.add(host);
+    // Its end is no fault of a task.
+    host.on('error', () => undefined);
+    host.on('exit', () => {
+      this.#all.delete(host);
+      const at = this.#idle.indexOf(host);
       if (at >= 0) this.#idle.splice(at, 1);
-      if (this.#isClosed) return;
-      this.#idle.push(this.#open());
       this.#next();
     });
-    return thread;
+    return host;
   }
 
+  /** A host that ended is replaced when a task needs it: one that cannot start is not tried on. */
   #next(): void {
-    const thread = this.#waiting.length > 0 ? this.#idle.shift() : undefined;
-    if (thread) this.#start(thread, this.#waiting.shift()!);
+    if (this.#waiting.length === 0 || this.#isClosed) return;
+    const host = this.#idle.shift() ?? (this.#all.size < this.count ? this.#open() : undefined);
+    if (host) this.#start(host, this.#waiting.shift()!);
   }
 
-  #start(thread: workerThreads.Worker, { call, resolve, reject }: Job): void {
+  #start(host: Host, { call, resolve, reject }: Job): void {
     const id = ++this.#jobs;
     const { payload, task, signal, progress, dependencies } = call;
-    const steps = new ThreadSteps(
-      call,
-      (message) => post({ id, ...message }),
-      () => {
-        end();
-        post({ id, drop: true });
-        this.#idle.push(thread);
-        this.#next();
-      },
-    );
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-    const post = (message: object) => thread.postMessage(message);
+    const post = (message: object) => {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+      if ('postMessage' in host) host.postMessage({ id, ...message });
+      else if (host.connected) host.send({ id, ...message });
+    };
+    const release = () => {
+      end();
+      this.#idle.push(host);
+      this.#next();
+    };
+    const steps = new HostedSteps(call, post, () => {
+      post({ drop: true });
+      release();
+    });
     const onAbort = () => {
       const { name, message } = signal.reason as Error;
-      post({ id, abort: { name, message } });
+      post({ abort: { name, message } });
     };
     const end = () => {
       signal.removeEventListener('abort', onAbort);
-      thread.off('message', onMessage).off('error', onError).off('exit', onExit);
+      host.off('message', onMessage).off('error', onError).off('exit', onExit);
     };
     const onMessage = ({ id: of, result, error, progress: reported, ...more }: Answer) => {
       if (of !== id) return;
@@ -190,32 +209,49 @@ export class ThreadPool {
       if (reported) {
         const { call: number, report } = reported;
         // A result that overtook the report would end the lease that the report extends.
-        return void progress(report).then(() => post({ id, stepped: { call: number } }));
+        return void progress(report).then(() => post({ stepped: { call: number } }));
       }
       if (step) return void steps.run(step);
       if (called) return steps.called(called);
       if (continued !== undefined) return steps.continued(continued);
-      end();
-      this.#idle.push(thread);
       if (error) reject(errorOf(error));
       else resolve(result === undefined ? undefined : (JSON.parse(result) as unknown));
-      this.#next();
+      release();
     };
     let cause: unknown;
     const onError = (error: unknown) => (cause = error);
-    const onExit = (code: number) => {
+    const onExit = (code: number | null, killedBy?: string | null) => {
       end();
+      const how = killedBy ? `was ended by ${killedBy}` : `ended with exit code ${code}`;
       const why = cause instanceof Error ? `: ${cause.message}` : '';
-      reject(new ThreadCrashed(`The thread ended with exit code ${code}${why}`, { cause }));
+      const name = this.kind === 'thread' ? 'ThreadCrashed' : 'ProcessCrashed';
+      reject(new HostCrashed(name, `The ${this.kind} ${how}${why}`, cause));
     };
     signal.addEventListener('abort', onAbort);
-    thread.on('message', onMessage).on('error', onError).on('exit', onExit);
-    post({ id, payload, task, dependencies });
+    host.on('message', onMessage).on('error', onError).on('exit', onExit);
+    post({ payload, task, dependencies });
   }
 }
 
-/** Runs the steps of a handler that is in a thread; their functions run there. */
-class ThreadSteps {
+/** An idle host does not keep the program alive. Modules are loaded on demand: there is none outside Node. */
+function newThread(file: URL): Thread {
+  const { Worker } = process.getBuiltinModule('node:worker_threads');
+  const thread = new Worker(program, { eval: true, workerData: file.href });
+  thread.unref();
+  return thread;
+}
+
+function newProcess(file: URL): ChildProcess {
+  const { fork } = process.getBuiltinModule('node:child_process');
+  // In place of a module, the switch for a program in the arguments.
+  const child = fork('-e', [program, file.href], { serialization: 'advanced' });
+  child.unref();
+  child.channel?.unref();
+  return child;
+}
+
+/** Runs the steps of a handler that is in a thread or process; their functions run there. */
+class HostedSteps {
   readonly #calls = new Map<number, PromiseWithResolvers<unknown>>();
   readonly #holds = new Map<number, () => void>();
   #steps: Steps | undefined;
@@ -238,7 +274,7 @@ class ThreadSteps {
     const steps = this.#all;
     const stepped = await this.#result(steps, { call, name, args }).then(
       (result) => ({ call, result }),
-      (thrown: unknown) => ({ call, error: threadError(thrown) }),
+      (thrown: unknown) => ({ call, error: sentError(thrown) }),
     );
     this.#holds.set(call, steps.hold());
     this.post({ stepped });
@@ -282,14 +318,14 @@ function withResolvers(): PromiseWithResolvers<unknown> {
   return parts;
 }
 
-function threadError(thrown: unknown): ThreadError {
+function sentError(thrown: unknown): SentError {
   const { errorType: kind, message, stack } = failureOf(thrown);
   const errorType = thrown instanceof StepFailed ? thrown.errorType : kind;
   return { name: (thrown as Error).name, message, stack, errorType };
 }
 
-/** The error of a thread: what it means is in its name, for classes are not shared. */
-function errorOf({ name, message, stack, afterMs, errorType = '' }: ThreadError): Error {
+/** An error of a handler: what it means is in its name, for classes are not shared. */
+function errorOf({ name, message, stack, afterMs, errorType = '' }: SentError): Error {
   if (name === 'StepFailed') return new StepFailed(message, errorType);
   if (name === 'RetryLater' && afterMs !== undefined) return new RetryLater({ afterMs, message });
   const error = name === 'PermanentError' ? new PermanentError(message) : new Error(message);
