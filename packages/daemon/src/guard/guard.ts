@@ -15,6 +15,7 @@ import {
   type Observation,
   type GuardState,
 } from '../core/guard.js';
+import type { DaemonSettings } from '../core/settings.js';
 import type { AlertSink } from '../notify/notify.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
@@ -243,59 +244,35 @@ export class GuardStore {
 }
 
 /**
- * Compact command of each CLI. Null: it has none that works when typed, so the guard only raises
- * alerts for its agents.
+ * CLIs whose command is not /compact. Null: it has none that works when typed, so the guard only
+ * raises alerts for its agents.
  */
 const commands: Readonly<Record<string, string | null>> = {
-  claude: '/compact',
-  codex: '/compact',
   gemini: '/compress',
   agy: null,
   'cursor-agent': '/compress',
-  opencode: '/compact',
   qwen: '/compress',
-  copilot: '/compact',
   // Hands over to a new thread instead.
   amp: null,
   droid: '/compress',
   // Summarizes automatically.
   aider: null,
-  goose: '/compact',
   // A slash opens its command palette, which does not accept pasted text.
   crush: null,
-  kimi: '/compact',
   auggie: null,
-  'kiro-cli': '/compact',
 };
 
-/** CLIs from the config default to the most common command. */
 export function compactCommand(backend: string): string | null {
   const known = Object.hasOwn(commands, backend) ? commands[backend] : undefined;
   return known === undefined ? '/compact' : known;
-}
-
-export interface GuardSettings {
-  guard: boolean;
-  warn: number;
-  critical: number;
-  warn_pct: number;
-  critical_pct: number;
-  warn_alert: boolean;
-  auto_compact: boolean;
-  force_compact: boolean;
-  compact_resume_prompt: string;
 }
 
 export interface GuardOptions extends Pick<
   GuardParts,
   'clock' | 'log' | 'sessions' | 'alerts' | 'recorder'
 > {
-  settings: GuardSettings;
+  settings: DaemonSettings['tokens'];
   database: Database;
-}
-
-export interface OpenGuard {
-  close(): Promise<void>;
 }
 
 /** Starts guarding contexts; with `tokens.guard` off it does nothing. */
@@ -303,7 +280,7 @@ export async function openGuard({
   settings,
   database,
   ...parts
-}: GuardOptions): Promise<OpenGuard> {
+}: GuardOptions): Promise<{ close(): Promise<void> }> {
   if (!settings.guard) return { close: async () => {} };
   const guard = new ContextGuard({
     ...parts,

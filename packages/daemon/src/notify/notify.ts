@@ -7,6 +7,7 @@ import type { Log } from '@millrace/kit/log';
 import type { Questions } from '../questions/questions.js';
 import type { Sessions } from '../sessions/port.js';
 import { fail } from '../core/api.js';
+import type { DaemonSettings } from '../core/settings.js';
 import {
   channels,
   textOf,
@@ -102,14 +103,7 @@ export class Notify implements AlertSink {
 
 export type { AlertSink } from './alert-store.js';
 
-export interface NotifySettings {
-  enabled: boolean;
-  webhook_enabled: boolean;
-  webhook_url: string;
-  webhook_secret?: string | undefined;
-  /** Milliseconds. */
-  stuck_after: number;
-}
+export type NotifySettings = DaemonSettings['notify'];
 
 export interface NotifyOptions extends World {
   settings: NotifySettings;

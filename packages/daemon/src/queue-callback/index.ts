@@ -6,8 +6,9 @@ import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
 import { signingKeyOf } from '@millrace/kit/webhooks';
 import { httpTransport } from '@millrace/worker';
+import type { DaemonSettings } from '../core/settings.js';
 import type { Session, Sessions } from '../sessions/port.js';
-import { machineLabels, TaskStore, type Labels } from './received-task.js';
+import { machineLabels, TaskStore } from './received-task.js';
 import { Puller, workerName } from './puller.js';
 import { QueueClient } from './queue-client.js';
 import { QueueTasks } from './queue-tasks.js';
@@ -21,23 +22,10 @@ export interface QueueCallbackParts {
   sessions: Sessions;
   outbound: Outbound;
   dataDir: string;
-  settings: QueueSettings;
+  settings: DaemonSettings['queue'];
   /** Cost of a session so far; null when it is unknown. */
   exactUsdOf: (session: Session) => Promise<number | null>;
 }
-
-export interface QueueSettings {
-  url: string;
-  token?: string | undefined;
-  callback_secret?: string | undefined;
-  mode?: 'push' | 'pull';
-  name?: string;
-  labels?: Labels;
-  max_agents?: number;
-  lease?: number;
-}
-
-const defaults = { name: 'agents', max_agents: 4, lease: 60_000 };
 
 /** Opens the handler that runs tasks of the queue as agent sessions. */
 export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTasks> {
@@ -58,7 +46,7 @@ export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTa
     spawnCheck,
     exactUsdOf: parts.exactUsdOf,
     ...(settings.mode === 'pull' && {
-      leaseMs: settings.lease ?? defaults.lease,
+      leaseMs: settings.lease,
       progressOf: (session) => progressText(session, workerName(dataDir)),
     }),
   });
@@ -70,18 +58,18 @@ export function startPuller(
   tasks: QueueTasks,
 ): Puller | undefined {
   const { world, outbound, settings, dataDir } = parts;
-  const { url, token, mode, labels = {} } = settings;
+  const { url, token, mode, labels } = settings;
   if (mode !== 'pull') return undefined;
   const puller = new Puller({
     world,
     tasks,
     transport: httpTransport({ url, token }),
     client: new QueueClient({ outbound, url, token }),
-    queue: settings.name ?? defaults.name,
+    queue: settings.name,
     worker: workerName(dataDir),
     labels: machineLabels(labels),
-    maxAgents: settings.max_agents ?? defaults.max_agents,
-    leaseMs: settings.lease ?? defaults.lease,
+    maxAgents: settings.max_agents,
+    leaseMs: settings.lease,
   });
   puller.start();
   return puller;

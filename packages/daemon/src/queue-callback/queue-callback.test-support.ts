@@ -101,7 +101,8 @@ export async function useRig(
   onTestFinished(() => outbound.close());
   const sessions = memorySessions();
   const { database } = store;
-  const all = { url: queue.url, token: 'queue-token', ...settings };
+  const pull = { mode: 'push', name: 'agents', labels: {}, max_agents: 4, lease: 60_000 } as const;
+  const all = { ...pull, url: queue.url, token: 'queue-token', ...settings };
   const costs = new Map<string, number>();
   const exactUsdOf = ({ id }: { id: string }) => Promise.resolve(costs.get(id) ?? null);
   const rest = { outbound, dataDir: home, settings: all, exactUsdOf };

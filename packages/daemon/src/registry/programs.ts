@@ -129,29 +129,9 @@ export interface KnownCli {
   binary: string;
 }
 
-/** Ids are stable, because preferences are stored by id. */
-const builtIn = [
-  'claude',
-  'codex',
-  'gemini',
-  'agy',
-  'cursor-agent',
-  'opencode',
-  'qwen',
-  'copilot',
-  'amp',
-  'droid',
-  'aider',
-  'goose',
-  'crush',
-  'kimi',
-  'auggie',
-  'kiro-cli',
-];
-
 /** The built-in CLIs and those of the config, which may override a built-in program. */
 export function knownClis(extra: readonly KnownCli[]): KnownCli[] {
-  const known = new Map(builtIn.map((id) => [id, { id, binary: id }]));
+  const known = new Map(Object.keys(oneShots).map((id) => [id, { id, binary: id }]));
   for (const { id, binary } of extra) known.set(id, { id, binary });
   return [...known.values()];
 }
@@ -165,7 +145,7 @@ export interface OneShot {
 export const promptPlace = '{prompt}';
 
 /**
- * By id. The prompt goes to stdin where the program supports it: arguments are visible to every
+ * The built-in CLIs by id; ids are stable, because preferences are stored by id. The prompt goes to stdin where the program supports it: arguments are visible to every
  * local user and limited in length. No entry lets an agent use tools without approval.
  */
 const oneShots: Readonly<Record<string, readonly string[]>> = {

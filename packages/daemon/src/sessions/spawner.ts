@@ -6,7 +6,8 @@ import { backendFor, type Backends } from '../registry/backends.js';
 import { findProgram } from '../registry/programs.js';
 import type { AcpSources } from './cli/acp-sources.js';
 import type { SessionStore } from './session-store.js';
-import type { BudgetSettings, SessionSettings } from './cli/settings.js';
+import type { DaemonSettings } from '../core/settings.js';
+import type { SessionSettings } from './cli/settings.js';
 import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
 import { cliOf, prepareRun, takesModel, type ExtraCli } from './cli/command-lines.js';
 import {
@@ -186,6 +187,11 @@ function noAcp(backend: string): Error {
 }
 
 type Rollup = DaemonSchema<'SpendRollup'>;
+
+type BudgetSettings = Pick<
+  DaemonSettings['tokens'],
+  'budget_gate' | 'budget_daily_usd' | 'budget_weekly_usd' | 'budget_basis' | 'assumed_session_usd'
+>;
 
 export interface BudgetParts {
   settings: { readonly values: { readonly tokens: BudgetSettings } };

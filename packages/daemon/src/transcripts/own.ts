@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { DaemonSettings } from '../core/settings.js';
 import { findFiles } from './find-files.js';
 import {
   BrokenLine,
@@ -12,20 +13,7 @@ import {
 } from './reader.js';
 
 /** `transcript` of a row of `backends.extra`: a file of JSON lines for each conversation. */
-export interface TranscriptRule {
-  format: 'jsonl';
-  /** Absolute, or from `~/` on; `*` stands for a part of a name, `**` for any directories. */
-  path: string;
-  /** Where a line has each figure: names joined by dots. */
-  fields: {
-    input: string;
-    output: string;
-    cache_read?: string | undefined;
-    cache_write?: string | undefined;
-    model?: string | undefined;
-    at?: string | undefined;
-  };
-}
+export type TranscriptRule = NonNullable<DaemonSettings['backends']['extra'][number]['transcript']>;
 
 /** Reads the transcripts of a command line of the config. */
 export function ownReader(backend: string, rule: TranscriptRule): TranscriptReader {

@@ -7,7 +7,10 @@ import { dirname, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import type { UsageRow } from './adapter.js';
-import { Usage, type ProviderSettings } from './usage.js';
+import type { DaemonSettings } from '../core/settings.js';
+import { Usage } from './usage.js';
+
+type ProviderSettings = DaemonSettings['providers'];
 
 export interface ProviderCall {
   method: string;

@@ -3,6 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { webhookGuard, type Outbound } from '@millrace/kit/outbound';
 import { createOutbound } from '@millrace/wire/http1';
+import type { DaemonSettings } from '../core/settings.js';
 import { failed, type UsageAdapter, type Reading, type UsageRow } from './adapter.js';
 import {
   documentOf,
@@ -27,7 +28,7 @@ export interface UsageOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Environment of the codex program; default: `environment`. */
   readonly codexEnvironment?: Readonly<Record<string, string>>;
-  readonly providers: ProviderSettings;
+  readonly providers: DaemonSettings['providers'];
   /** Current rows of the registry. Must not trigger detection. */
   readonly rows: () => Promise<readonly UsageRow[]>;
   /** HTTP client; default: a new one. */
@@ -152,18 +153,9 @@ export class Usage {
   }
 }
 
-/** The settings `providers.*`. URLs are complete. */
-export interface ProviderSettings {
-  readonly codex: { readonly command: string };
-  readonly cursor: { readonly url: string };
-  /** For `gemini` and `agy` alike. */
-  readonly gemini: { readonly url: string };
-  readonly claude: { readonly url: string };
-}
-
 /** The adapters by backend id. */
 function openProviders(
-  settings: ProviderSettings,
+  settings: DaemonSettings['providers'],
   logins: Logins,
   { clock, outbound }: { clock: Clock; outbound: Outbound },
 ) {

@@ -1,5 +1,6 @@
 import type { Entry, OutputFormat } from '../../core/session.js';
-import type { CliRules, PromptWay, ScreenKind } from './own-rules.js';
+import type { DaemonSettings } from '../../core/settings.js';
+import type { CliRules, ScreenKind } from './own-rules.js';
 import { invocationOf, oneShotOf, promptPlace } from '../../registry/programs.js';
 
 /** Arguments of a headless run. */
@@ -148,11 +149,7 @@ const lines: Readonly<Record<string, CliLine>> = {
 const dashForStdin = new Set(['codex']);
 
 /** A row of `backends.extra`. */
-export interface ExtraCli extends CliRules {
-  id: string;
-  args?: readonly string[] | undefined;
-  like?: string | undefined;
-}
+export type ExtraCli = Omit<DaemonSettings['backends']['extra'][number], 'binary'>;
 
 export interface Run {
   cli: string;
@@ -273,7 +270,12 @@ export function prepareRun(
 }
 
 /** How a command line with rules takes its prompt; undefined for one without, or like another. */
-function promptWay({ prompt, args, like, ...row }: ExtraCli): PromptWay | undefined {
+function promptWay({
+  prompt,
+  args,
+  like,
+  ...row
+}: ExtraCli): NonNullable<ExtraCli['prompt']> | undefined {
   if (prompt !== undefined) return prompt;
   const rules = [row.ready, row.working, row.asks, row.limit, row.transcript];
   if (like !== undefined || rules.every((rule) => rule === undefined)) return undefined;
@@ -283,7 +285,7 @@ function promptWay({ prompt, args, like, ...row }: ExtraCli): PromptWay | undefi
 /** A person's own command line: the same arguments in a terminal and without one. */
 function ownRun(
   { args: given = [] }: ExtraCli,
-  way: PromptWay,
+  way: NonNullable<ExtraCli['prompt']>,
   { driver, prompt }: Run,
 ): PreparedRun | { impossible: string } {
   const hasPlace = given.some((arg) => arg.includes(promptPlace));

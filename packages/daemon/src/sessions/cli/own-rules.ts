@@ -1,33 +1,15 @@
+import type { DaemonSettings } from '../../core/settings.js';
 import type { QuestionContent, QuestionOption } from '../../questions/question.js';
 import { resetTimeIn } from '../../think/reset-time.js';
-import type { TranscriptRule } from '../../transcripts/own.js';
 
 /* Rules of `backends.extra`: what the screen and the output of a person's own command line mean. */
 
-export interface QuestionRule {
-  /** Matches the line of the question. */
-  match: string;
-  /** A text to type, with Enter after it, or keys as tmux names them. */
-  options: readonly (string | { label: string; keys: string })[];
-}
-
-export interface LimitRule {
-  match: string;
-  /** Its first group is the reset; without it, that of `match`. */
-  reset?: string | undefined;
-}
-
-/** How the prompt reaches the program. */
-export type PromptWay = 'argument' | 'type' | 'stdin';
-
-export interface CliRules {
-  ready?: string | undefined;
-  working?: string | undefined;
-  asks?: readonly QuestionRule[] | undefined;
-  limit?: LimitRule | undefined;
-  prompt?: PromptWay | undefined;
-  transcript?: TranscriptRule | undefined;
-}
+export type CliRules = Pick<
+  DaemonSettings['backends']['extra'][number],
+  'ready' | 'working' | 'asks' | 'limit' | 'prompt' | 'transcript'
+>;
+type QuestionRule = NonNullable<CliRules['asks']>[number];
+export type LimitRule = NonNullable<CliRules['limit']>;
 
 /** The rules about screens. */
 export type ScreenRules = Pick<CliRules, 'ready' | 'working' | 'asks'>;

@@ -1,48 +1,21 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { cp, realpath } from 'node:fs/promises';
-import { dirname, join, normalize } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import { readYamlFile } from '@millrace/kit/config';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import { z } from 'zod';
+import { worktreeSchema, type DaemonSettings } from '../../core/settings.js';
 import { endFamily } from './headless.js';
 import { OutputLog } from './session-files.js';
 
-/*
- * What a repository says about its worktrees: commands that prepare one, files that git does not
- * have, a server to look at the work, and commands before it is removed.
- */
+export type WorktreeRules = DaemonSettings['repos'][number]['worktree'];
 
-const commands = z
-  .union([z.string().min(1), z.array(z.string().min(1))])
-  .optional()
-  .meta({ expected: 'a command, or a list of commands' });
-
-const insidePath = z
-  .string()
-  .min(1)
-  .refine((path) => !path.startsWith('/') && !normalize(path).startsWith('..'), {
-    error: 'must be a path inside of the repository',
-  });
-
-export const worktreeSchema = z.strictObject({
-  setup: commands,
-  copy: z.array(insidePath).optional(),
-  serve: z.string().min(1).optional(),
-  serve_auto: z.boolean().optional(),
-  teardown: commands,
-});
-
-export type WorktreeRules = z.output<typeof worktreeSchema>;
-
-export interface WorktreeSettings {
-  readonly repos: readonly { readonly path: string; readonly worktree: WorktreeRules }[];
-  readonly worktrees: {
-    /** Whether the file of a repository counts. */
-    readonly repo_config: boolean;
-  };
-}
+export type WorktreeSettings = {
+  readonly repos: DaemonSettings['repos'];
+  readonly worktrees: Pick<DaemonSettings['worktrees'], 'repo_config'>;
+};
 
 const fileName = '.millrace.yaml';
 const fileSchema = z.strictObject({ worktree: worktreeSchema.optional() });
