@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { blocksOf } from '../src/spend/blocks.js';
-import { daysIn, hoursIn, rollup } from '../src/spend/rollup.js';
+import { rollup } from '../src/spend/rollup.js';
 import { noTokens } from '../src/transcripts/reader.js';
 import {
   claudeLine,
@@ -29,12 +29,9 @@ test.skipIf(!existsSync(ccusage))(
     writeTranscripts(home);
     await home.scan();
     const now = Date.parse('2026-01-20T00:00:00Z');
-    const ours = rollup(home.tally, {
-      now,
-      dayOf: daysIn('UTC'),
-      hourOf: hoursIn('UTC'),
-      basis: 'HEURISTIC',
-    });
+    vi.stubEnv('TZ', 'UTC');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const ours = rollup(home.tally, { now, basis: 'HEURISTIC' });
     const run = (...args: string[]) =>
       JSON.parse(
         execFileSync(ccusage, [...args, '--json', '--offline', '--timezone', 'UTC'], {

@@ -54,7 +54,6 @@ const cancelled: RequestPermissionResponse = { outcome: { outcome: 'cancelled' }
 /** One agent and its session, as the Agent Client Protocol shows it. */
 export class AcpHost {
   #state: HostState = firstState;
-  readonly #parts: HostParts;
   readonly #tools = new ToolCalls();
   readonly #reported = new ReportedFailure();
   readonly #prompts: string[] = [];
@@ -66,8 +65,7 @@ export class AcpHost {
   #isRunning = false;
   #permissionCount = 0;
 
-  constructor(parts: HostParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: HostParts) {
     parts.onState(this.#state);
   }
 
@@ -81,7 +79,7 @@ export class AcpHost {
     });
     const { name, version } = answer.agentInfo ?? {};
     this.#set({ agent: name === undefined ? null : `${name} ${version ?? ''}`.trim() });
-    const { launch } = this.#parts;
+    const { launch } = this.parts;
     const isContinued = launch.resume !== null && (await this.#resume(answer, launch.resume));
     if (!isContinued) await this.#newSession(answer);
     await this.#choose();
@@ -178,11 +176,11 @@ export class AcpHost {
   }
 
   #emitText({ type, isRest }: Pending, text: string): void {
-    this.#parts.emit(isRest ? { type, text, isRest } : { type, text });
+    this.parts.emit(isRest ? { type, text, isRest } : { type, text });
   }
 
   async #resume({ agentCapabilities }: InitializeResponse, sessionId: string): Promise<boolean> {
-    const { cwd } = this.#parts.launch;
+    const { cwd } = this.parts.launch;
     const canResume = !!agentCapabilities?.sessionCapabilities?.resume;
     if (!canResume && !agentCapabilities?.loadSession) return false;
     const request = { sessionId, cwd, mcpServers: [] };
@@ -204,7 +202,7 @@ export class AcpHost {
   }
 
   async #newSession({ authMethods = [] }: InitializeResponse): Promise<void> {
-    const { cwd } = this.#parts.launch;
+    const { cwd } = this.parts.launch;
     try {
       const opened = await this.#agent!.request(methods.agent.session.new, { cwd, mcpServers: [] });
       this.#set({ sessionId: opened.sessionId, ...offersIn(opened) });
@@ -218,9 +216,9 @@ export class AcpHost {
 
   /** Selects the requested model and mode among those that the agent offers. */
   async #choose(): Promise<void> {
-    const { model } = this.#parts.launch;
+    const { model } = this.parts.launch;
     const { sessionId, modelConfigId, ...offered } = this.#state;
-    const mode = this.#parts.launch.mode ?? this.#askingMode();
+    const mode = this.parts.launch.mode ?? this.#askingMode();
     if (model !== null && model !== offered.model) {
       checkOffered('model', model, offered.models);
       const request = { sessionId: sessionId!, configId: modelConfigId!, value: model };
@@ -241,7 +239,7 @@ export class AcpHost {
   /** The mode to use instead of one in which the agent does not ask for permissions. */
   #askingMode(): string | null {
     const { mode, modes } = this.#state;
-    const instead = this.#parts.launch.modeInstead?.[mode ?? ''];
+    const instead = this.parts.launch.modeInstead?.[mode ?? ''];
     return modes.some(({ id }) => id === instead) ? instead! : null;
   }
 
@@ -286,7 +284,7 @@ export class AcpHost {
 
   #endTurn(stopReason: string, failure: string | null): void {
     for (const id of this.#waiting.keys()) this.#settle(id, cancelled);
-    const at = this.#parts.clock.now();
+    const at = this.parts.clock.now();
     this.#set({
       stopReason,
       doing: null,
@@ -339,17 +337,17 @@ export class AcpHost {
     const isRest = pending.isRest && end === -1;
     this.#text = { type, id, text: whole.slice(end + 1), isRest };
     this.#pause?.cancel();
-    this.#pause = this.#parts.clock.after(pauseMs, () => this.#flushInPause());
+    this.#pause = this.parts.clock.after(pauseMs, () => this.#flushInPause());
   }
 
   #emit(event: HostEvent): void {
     this.flush();
-    this.#parts.emit(event);
+    this.parts.emit(event);
   }
 
   #set(change: Partial<HostState>): void {
     this.#state = { ...this.#state, ...change };
-    this.#parts.onState(this.#state);
+    this.parts.onState(this.#state);
   }
 }
 

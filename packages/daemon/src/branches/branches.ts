@@ -4,6 +4,7 @@ import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { AlertSink } from '../notify/alert-store.js';
+import { byId } from '../core/backend.js';
 import { isLive } from '../core/session.js';
 import { SharedRuns } from '../core/turns.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
@@ -213,10 +214,6 @@ function unknownStatus({ id, name, branch }: Session): BranchStatus {
 /** True when the session has a branch to inspect. */
 function isTracked({ branch, worktree, repo }: Session): boolean {
   return branch !== null || worktree !== null || repo !== null;
-}
-
-function byId(one: Session, other: Session): number {
-  return one.id < other.id ? -1 : Number(one.id > other.id);
 }
 
 /** Runs `work` for each item with limited concurrency; results keep the order of the items. */

@@ -1,5 +1,6 @@
 import { daemonCodes, type DaemonOperations } from '@millrace/contract/daemon';
 import { failWith, type FieldError } from '@millrace/kit/errors';
+import type { Handlers } from '@millrace/kit/http';
 
 /** A refusal of the daemon: `throw fail('BACKEND_NOT_FOUND', '...')`. */
 export const fail = failWith(daemonCodes);
@@ -26,6 +27,7 @@ export interface Caller {
 
 /** Operations that the daemon serves: its contract except the webhook, which it sends. */
 export type ServedOperations = Omit<DaemonOperations, 'notify'>;
+export type ServedHandlers = Handlers<ServedOperations, Caller>;
 
 /** The refusal of what an agent may not do with its own token. */
 export function beyondRights(): Error {

@@ -80,7 +80,6 @@ export function stepPipeline(before: PipelineState, event: PipelineEvent, now: n
 
 /** Mutable copy of the state during one step. */
 class Draft {
-  readonly #before: PipelineState;
   readonly #jobs: Job[];
   readonly #byId: ReadonlyMap<string, Job>;
   readonly #runs: Record<string, number>;
@@ -89,8 +88,7 @@ class Draft {
   #force: boolean;
   #isChanged = false;
 
-  constructor(before: PipelineState) {
-    this.#before = before;
+  constructor(private readonly before: PipelineState) {
     this.#jobs = before.pipeline.jobs.map((job) => ({ ...job }));
     this.#byId = new Map(this.#jobs.map((job) => [job.id, job]));
     this.#runs = { ...before.runs };
@@ -140,9 +138,9 @@ class Draft {
 
   finish(now: number): Step {
     const [stops, isChanged] = [this.#stops, this.#isChanged];
-    if (!isChanged) return { state: this.#before, isChanged, stops };
+    if (!isChanged) return { state: this.before, isChanged, stops };
     const pipeline = {
-      ...this.#before.pipeline,
+      ...this.before.pipeline,
       status: this.#status,
       jobs: this.#jobs,
       updated_at: formatTimestamp(now),
@@ -265,7 +263,7 @@ class Draft {
   }
 
   #wrongStatus(why: string) {
-    const { id, status } = this.#before.pipeline;
+    const { id, status } = this.before.pipeline;
     return fail('PIPELINE_STATE', `The pipeline "${id}" is ${status} and ${why}`);
   }
 }

@@ -1,12 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Handlers } from '@millrace/kit/http';
-import { fail, type Caller, type ServedOperations } from '../core/api.js';
+import { fail, type ServedHandlers } from '../core/api.js';
 import type { DashboardSite, SiteFile } from './site.js';
-
-type DashboardHandlers = Pick<
-  Handlers<ServedOperations, Caller>,
-  'getDashboard' | 'getDashboardAsset'
->;
 
 /** No external and no inline resources, so injected markup cannot run. */
 const policy = [
@@ -38,7 +32,7 @@ const assetHeaders = {
 };
 
 /** The dashboard's static files. They hold no data, so they need no token. */
-export function dashboardHandlers(site: Pick<DashboardSite, 'page' | 'asset'>): DashboardHandlers {
+export function dashboardHandlers(site: Pick<DashboardSite, 'page' | 'asset'>) {
   return {
     getDashboard: ({ exchange }) => {
       const page = site.page();
@@ -58,7 +52,7 @@ export function dashboardHandlers(site: Pick<DashboardSite, 'page' | 'asset'>): 
         contentType: asset.contentType as 'text/css',
       };
     },
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
 function answer(

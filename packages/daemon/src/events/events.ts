@@ -25,11 +25,7 @@ type Message = WatchMessage<WatchChange>;
  * with backpressure, and a reader that falls behind the log's retention gets `stream.reset`.
  */
 export class Events {
-  readonly #parts: EventsParts;
-
-  constructor(parts: EventsParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: EventsParts) {}
 
   /** Resumes after the given event id; without one it starts now. */
   follow(lastId: string | undefined, signal: AbortSignal): EventFlow {
@@ -43,14 +39,14 @@ export class Events {
   }
 
   #here(): Position {
-    const { seq, chainHash } = this.#parts.database.logPosition;
+    const { seq, chainHash } = this.parts.database.logPosition;
     return { seq, mark: chainHash.high };
   }
 
   /** The position of an id; undefined when it is too old or unknown. */
   #find(id: string): Position | undefined {
     const position = positionOf(id);
-    const { logPosition: log, watches } = this.#parts.database;
+    const { logPosition: log, watches } = this.parts.database;
     if (!position || position.seq > log.seq) return undefined;
     try {
       const isOurs = watches.chainAt(position.seq).high === position.mark;
@@ -87,7 +83,7 @@ export class Events {
     signal: AbortSignal,
   ): AsyncGenerator<ServerEvent, void, void> {
     const startSeq = index === undefined ? seq + 1 : seq;
-    const watch = this.#parts.database.watch({ startSeq, signal });
+    const watch = this.parts.database.watch({ startSeq, signal });
     for await (const message of watch) {
       if (message.kind !== 'changes') continue;
       const seenUpTo = message.seq === seq && index !== undefined ? index : -1;
@@ -97,7 +93,7 @@ export class Events {
 
   /** The events of one commit; the id of the last one covers the whole commit. */
   #eventsOf({ seq, changes, chainHash, committedAt }: Message, seenUpTo: number): ServerEvent[] {
-    const now = this.#parts.clock.now();
+    const now = this.parts.clock.now();
     const mark = chainHash.high;
     const ts = formatTimestamp(committedAt!.getTime());
     const visible = changes.flatMap((change, index) => {
@@ -114,7 +110,7 @@ export class Events {
 
   #reset(position: Position): ServerEvent {
     const id = idOf(position);
-    const ts = formatTimestamp(this.#parts.clock.now());
+    const ts = formatTimestamp(this.parts.clock.now());
     const data: Event = { id, type: 'stream.reset', ts, key: null, data: null };
     return { id, event: data.type, data };
   }

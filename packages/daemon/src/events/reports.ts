@@ -22,15 +22,12 @@ const defaultPauseMs = 2_000;
  * record, so it is in the change log and readers that reconnect get it. Bursts are coalesced.
  */
 export class Reports {
-  readonly #parts: ReportsParts;
   readonly #pausing = new Map<Report, Timer>();
   readonly #wanted = new Set<Report>();
   #writing: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  constructor(parts: ReportsParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: ReportsParts) {}
 
   changed(report: Report): void {
     if (this.#isClosed) return;
@@ -39,7 +36,7 @@ export class Reports {
       return;
     }
     this.#writing = this.#writing.then(() => this.#write(report));
-    const { clock, pauseMs = defaultPauseMs } = this.#parts;
+    const { clock, pauseMs = defaultPauseMs } = this.parts;
     const timer = clock.after(pauseMs, () => {
       this.#pausing.delete(report);
       if (this.#wanted.delete(report)) this.changed(report);
@@ -59,7 +56,7 @@ export class Reports {
   }
 
   async #write(report: Report): Promise<void> {
-    const { database, clock, log } = this.#parts;
+    const { database, clock, log } = this.parts;
     try {
       const changed_at = formatTimestamp(clock.now());
       await database.collection(reportsCollection).upsert(report, { changed_at });

@@ -119,21 +119,10 @@ export async function runGh(
 type Start = (environment: Environment) => Promise<ProgramEnd>;
 
 function programOf(run: GitRun, args: readonly string[], file = 'git'): Start {
-  const { clock, cwd, timeoutMs, input = '', keeps, maxBytes } = run;
-  const signal = run.signal ?? new AbortController().signal;
+  const { clock, cwd, timeoutMs, signal, input, keeps, maxBytes } = run;
+  const program = { file, args, clock, cwd, timeoutMs, signal, input, keeps, maxBytes };
   return (environment) =>
-    runProgram({
-      clock,
-      cwd,
-      timeoutMs,
-      signal,
-      file,
-      args,
-      input,
-      environment: { ...environment, ...run.variables },
-      ...(keeps && { keeps }),
-      ...(maxBytes && { maxBytes }),
-    });
+    runProgram({ ...program, environment: { ...environment, ...run.variables } });
 }
 
 function runIsolated(kind: IsolationKind, run: GitRun, start: Start): Promise<ProgramEnd> {

@@ -34,7 +34,6 @@ export interface GuardParts extends Pick<World, 'clock' | 'log'> {
 
 /** Watches the context size of agents, and carries out the decisions of `core/guard.ts`. */
 export class ContextGuard {
-  readonly #parts: GuardParts;
   /** Unprocessed snapshots per agent; processed one at a time. */
   readonly #pending = new Map<string, (Session | undefined)[]>();
   readonly #work = new Map<string, Promise<void>>();
@@ -42,13 +41,11 @@ export class ContextGuard {
   #stopListening: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(parts: GuardParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: GuardParts) {}
 
   /** Subscribes to changes, and checks every agent once. */
   async start(): Promise<void> {
-    const { sessions, store } = this.#parts;
+    const { sessions, store } = this.parts;
     this.#stopListening = sessions.onChange(({ before, after }: SessionChange) =>
       this.#enqueue((after ?? before)!.id, after),
     );
@@ -91,14 +88,14 @@ export class ContextGuard {
         if (session) await this.#process(session, pending.length === 0);
         else await this.#forget(id);
       } catch (error) {
-        this.#parts.log.error({ err: error, agent: id }, 'context guard failed');
+        this.parts.log.error({ err: error, agent: id }, 'context guard failed');
       }
     }
     this.#pending.delete(id);
   }
 
   async #process(session: Session, isLatest: boolean): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.parts;
     const { id } = session;
     const rules = this.#rulesFor(session);
     const before = store.of(id);
@@ -120,36 +117,36 @@ export class ContextGuard {
 
   #recheck(id: string): void {
     this.#timers.delete(id);
-    this.#parts.sessions.find(id).then(
+    this.parts.sessions.find(id).then(
       (session) => this.#enqueue(id, session),
-      (error: unknown) => this.#parts.log.error({ err: error, agent: id }, 'context guard failed'),
+      (error: unknown) => this.parts.log.error({ err: error, agent: id }, 'context guard failed'),
     );
   }
 
   async #isGone(id: string): Promise<boolean> {
-    const session = await this.#parts.sessions.find(id);
+    const session = await this.parts.sessions.find(id);
     return session === undefined || ['done', 'errored', 'orphaned'].includes(session.status);
   }
 
   async #forget(id: string): Promise<void> {
     this.#timers.get(id)?.cancel();
     this.#timers.delete(id);
-    await this.#parts.store.forget(id);
+    await this.parts.store.forget(id);
   }
 
   #rulesFor({ context_window: window }: Session): GuardRules {
-    const { rules } = this.#parts;
+    const { rules } = this.parts;
     return { ...rules, ...thresholdsFor(rules, window) };
   }
 
   #observe(session: Session, isLatest: boolean): Observation {
     return {
-      now: this.#parts.clock.now(),
+      now: this.parts.clock.now(),
       status: session.status,
       statusSince: parseTimestamp(session.status_since),
       tokens: session.context_tokens,
       canSteer: session.driver === 'tmux' && compactCommand(session.backend) !== null,
-      force: isForced(session.force_compact, this.#parts.forceCompact),
+      force: isForced(session.force_compact, this.parts.forceCompact),
       isLatest,
     };
   }
@@ -158,7 +155,7 @@ export class ContextGuard {
     session: Session,
     { level, crossing }: Extract<GuardAction, { kind: 'alert' }>,
   ): Promise<void> {
-    const { alerts } = this.#parts;
+    const { alerts } = this.parts;
     const rules = this.#rulesFor(session);
     const { id, name, context_tokens: tokens } = session;
     const threshold = level === 'critical' ? rules.critical : rules.warn;
@@ -175,7 +172,7 @@ export class ContextGuard {
   }
 
   async #act(session: Session, action: GuardAction): Promise<void> {
-    const { sessions, resumePrompt, recorder, log } = this.#parts;
+    const { sessions, resumePrompt, recorder, log } = this.parts;
     const { id, repo, backend } = session;
     try {
       switch (action.kind) {
@@ -211,13 +208,10 @@ const collection = 'guard';
 
 /** Guard state per agent, on disk and cached in memory. */
 export class GuardStore {
-  readonly #database: Database;
-  readonly #states: Map<string, GuardState>;
-
-  private constructor(database: Database, states: Map<string, GuardState>) {
-    this.#database = database;
-    this.#states = states;
-  }
+  private constructor(
+    private readonly database: Database,
+    private readonly states: Map<string, GuardState>,
+  ) {}
 
   static async open(database: Database): Promise<GuardStore> {
     const states = new Map<string, GuardState>();
@@ -228,23 +222,23 @@ export class GuardStore {
   }
 
   get agents(): string[] {
-    return [...this.#states.keys()];
+    return [...this.states.keys()];
   }
 
   of(id: string): GuardState {
-    return this.#states.get(id) ?? firstGuardState;
+    return this.states.get(id) ?? firstGuardState;
   }
 
   async put(id: string, state: GuardState): Promise<void> {
     if (state === this.of(id)) return;
-    await this.#database.collection<GuardState>(collection).upsert(id, state);
-    this.#states.set(id, state);
+    await this.database.collection<GuardState>(collection).upsert(id, state);
+    this.states.set(id, state);
   }
 
   async forget(id: string): Promise<void> {
-    if (!this.#states.has(id)) return;
-    await this.#database.collection<GuardState>(collection).deleteByKey(id);
-    this.#states.delete(id);
+    if (!this.states.has(id)) return;
+    await this.database.collection<GuardState>(collection).deleteByKey(id);
+    this.states.delete(id);
   }
 }
 

@@ -2,7 +2,6 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import { formatTimestamp } from '@millrace/kit/units';
 import { parseSince } from '../core/since.js';
-import { hoursIn } from '../spend/rollup.js';
 import type { Spend } from '../spend/spend.js';
 import {
   withOwnSessions,
@@ -32,7 +31,7 @@ export class Insights {
     const tally = await spend.tally();
     const now = clock.now();
     const sessions = withOwnSessions(sessionsOf(tally), await own(), now);
-    return mineInsights(sessions, { since: from, now, hourOf: hoursIn() });
+    return mineInsights(sessions, { since: from, now, hourOf: (at) => new Date(at).getHours() });
   }
 }
 

@@ -76,11 +76,9 @@ export function psReader({ clock, environment, file = '/bin/ps' }: PsOptions): P
     const end = await runProgram({
       file,
       args: ['-axo', columns],
-      input: '',
       cwd: '/',
       environment: { ...environment, LC_ALL: 'C' },
       timeoutMs,
-      signal: new AbortController().signal,
       clock,
     });
     if (end.kind !== 'exited' || end.code !== 0) {

@@ -27,52 +27,42 @@ const spawnBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** The daemon's series, named `millrace_daemon_*`. */
 export class DaemonSeries {
   readonly #metrics: Metrics = createMetrics('daemon');
-  readonly #sessions;
-  readonly #questions;
-  readonly #percent;
-  readonly #spawn;
-  readonly #tokens;
-  readonly #usd;
+  readonly #sessions = this.#metrics.gauge({
+    name: 'sessions',
+    help: 'Sessions by status.',
+    labelNames: ['status'],
+  });
+  readonly #questions = this.#metrics.gauge({
+    name: 'questions_waiting',
+    help: 'Questions of agents that wait for an answer.',
+  });
+  readonly #percent = this.#metrics.gauge({
+    name: 'usage_percent',
+    help: 'Used part of a usage window, as its provider last reported it.',
+    labelNames: ['backend', 'scope'],
+  });
+  readonly #spawn = this.#metrics.histogram({
+    name: 'spawn_seconds',
+    help: 'Time from the request to spawn an agent to its session.',
+    buckets: spawnBuckets,
+  });
+  readonly #tokens = new Running(
+    this.#metrics.counter({
+      name: 'tokens_total',
+      help: 'Tokens in the transcripts, by backend and kind.',
+      labelNames: ['backend', 'kind'],
+    }),
+  );
+  readonly #usd = new Running(
+    this.#metrics.counter({
+      name: 'exact_usd_total',
+      help: 'List price of the transcripts, cache included, by backend and model.',
+      labelNames: ['backend', 'model'],
+    }),
+  );
   #sources: SeriesSources | undefined;
   /** In milliseconds; taken over when they are shown. */
   readonly spawnTimes: number[] = [];
-
-  constructor() {
-    const metrics = this.#metrics;
-    this.#sessions = metrics.gauge({
-      name: 'sessions',
-      help: 'Sessions by status.',
-      labelNames: ['status'],
-    });
-    this.#questions = metrics.gauge({
-      name: 'questions_waiting',
-      help: 'Questions of agents that wait for an answer.',
-    });
-    this.#percent = metrics.gauge({
-      name: 'usage_percent',
-      help: 'Used part of a usage window, as its provider last reported it.',
-      labelNames: ['backend', 'scope'],
-    });
-    this.#spawn = metrics.histogram({
-      name: 'spawn_seconds',
-      help: 'Time from the request to spawn an agent to its session.',
-      buckets: spawnBuckets,
-    });
-    this.#tokens = new Running(
-      metrics.counter({
-        name: 'tokens_total',
-        help: 'Tokens in the transcripts, by backend and kind.',
-        labelNames: ['backend', 'kind'],
-      }),
-    );
-    this.#usd = new Running(
-      metrics.counter({
-        name: 'exact_usd_total',
-        help: 'List price of the transcripts, cache included, by backend and model.',
-        labelNames: ['backend', 'model'],
-      }),
-    );
-  }
 
   get contentType(): string {
     return this.#metrics.contentType;

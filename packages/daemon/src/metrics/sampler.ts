@@ -4,6 +4,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
+import { byId } from '../core/backend.js';
 import { SharedRuns } from '../core/turns.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import { treesOf, type ProcessReader, type TreeUse } from './processes.js';
@@ -45,15 +46,13 @@ const freshMs = 500;
 
 /** Measures current resource usage of the machine, the agents and the daemon. */
 export class Sampler {
-  readonly #parts: SamplerParts;
   readonly #startedAt: number;
   readonly #takes: SharedRuns<Sample>;
   #reading: Reading | undefined;
   #latest: { at: number; sample: Sample } | undefined;
   #isBlind = false;
 
-  constructor(parts: SamplerParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: SamplerParts) {
     this.#startedAt = parts.clock.monotonic();
     this.#takes = new SharedRuns(() => this.#take());
   }
@@ -64,7 +63,7 @@ export class Sampler {
   }
 
   #fresh(): Sample | undefined {
-    const { clock } = this.#parts;
+    const { clock } = this.parts;
     const isFresh = this.#latest && clock.monotonic() - this.#latest.at < freshMs;
     return isFresh ? this.#latest?.sample : undefined;
   }
@@ -73,9 +72,9 @@ export class Sampler {
     // Concurrent callers share one measurement.
     const fresh = this.#fresh();
     if (fresh) return fresh;
-    const { clock } = this.#parts;
+    const { clock } = this.parts;
     const before = this.#before() ?? (await this.#first());
-    const live = (await this.#parts.sessions.list()).filter(isLive);
+    const live = (await this.parts.sessions.list()).filter(isLive);
     const after = await this.#read(live);
     const sample = this.#sampleOf(live, before, after);
     this.#latest = { at: clock.monotonic(), sample };
@@ -84,18 +83,18 @@ export class Sampler {
 
   /** The previous reading, if its age suits a rate. */
   #before(): Reading | undefined {
-    const agoMs = this.#reading ? this.#parts.clock.monotonic() - this.#reading.at : 0;
+    const agoMs = this.#reading ? this.parts.clock.monotonic() - this.#reading.at : 0;
     return agoMs >= minIntervalMs && agoMs <= maxIntervalMs ? this.#reading : undefined;
   }
 
   async #first(): Promise<Reading> {
-    const reading = await this.#read((await this.#parts.sessions.list()).filter(isLive));
-    await this.#parts.clock.sleep(minIntervalMs);
+    const reading = await this.#read((await this.parts.sessions.list()).filter(isLive));
+    await this.parts.clock.sleep(minIntervalMs);
     return reading;
   }
 
   async #read(live: readonly Session[]): Promise<Reading> {
-    const { clock, cpuTimes } = this.#parts;
+    const { clock, cpuTimes } = this.parts;
     const pids = live.flatMap(({ pid }) => pid ?? []);
     // Without agents the process table is not read.
     const trees = pids.length === 0 ? new Map<number, TreeUse>() : await this.#trees(pids);
@@ -105,12 +104,12 @@ export class Sampler {
 
   async #trees(pids: readonly number[]): Promise<Map<number, TreeUse>> {
     try {
-      const trees = treesOf(await this.#parts.processes(), pids);
+      const trees = treesOf(await this.parts.processes(), pids);
       this.#isBlind = false;
       return trees;
     } catch (error) {
       if (!this.#isBlind) {
-        this.#parts.log.warn({ err: error }, 'failed to list processes');
+        this.parts.log.warn({ err: error }, 'failed to list processes');
       }
       this.#isBlind = true;
       return new Map();
@@ -118,7 +117,7 @@ export class Sampler {
   }
 
   #sampleOf(live: readonly Session[], before: Reading, after: Reading): Sample {
-    const { clock, memoryAndLoad, daemonRss, loopP99Ms } = this.#parts;
+    const { clock, memoryAndLoad, daemonRss, loopP99Ms } = this.parts;
     const cpu_pct = cpuPercent(before.cpu, after.cpu);
     return {
       taken_at: formatTimestamp(clock.now()),
@@ -155,10 +154,6 @@ function agentOf({ id, pid, context_tokens }: Session, from: Reading, to: Readin
     rss: after?.rss ?? null,
     context_tokens,
   };
-}
-
-function byId(one: { id: string }, other: { id: string }): number {
-  return one.id < other.id ? -1 : Number(one.id > other.id);
 }
 
 type SystemMetrics = DaemonSchema<'SystemMetrics'>;

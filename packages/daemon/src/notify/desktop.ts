@@ -19,15 +19,12 @@ const maxQueued = 20;
 
 /** Shows desktop notifications one after the other. Failures are logged. */
 export class Desktop {
-  readonly #parts: DesktopParts;
   readonly #stop = new AbortController();
   #waiting = 0;
   #queue: Promise<void> = Promise.resolve();
   #logged = new Set<string>();
 
-  constructor(parts: DesktopParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: DesktopParts) {}
 
   show(alert: Alert): void {
     if (this.#waiting >= maxQueued) return;
@@ -49,14 +46,14 @@ export class Desktop {
   }
 
   async #run(alert: Alert): Promise<void> {
-    const { clock, environment, cwd, platform = process.platform } = this.#parts;
+    const { clock, environment, cwd, platform = process.platform } = this.parts;
     const { program, args } = platform === 'darwin' ? osascript(alert) : notifySend(alert);
     const file = await findProgram(program, environment['PATH']);
     if (file === undefined) {
       return this.#logOnce(`there is no ${program} on the search path: no desktop notifications`);
     }
     const { signal } = this.#stop;
-    const run = { file, args, input: '', cwd, environment, timeoutMs: limitMs, signal, clock };
+    const run = { file, args, cwd, environment, timeoutMs: limitMs, signal, clock };
     const end = await runProgram(run);
     if (end.kind === 'aborted' || (end.kind === 'exited' && end.code === 0)) return;
     if (end.kind === 'not_started') return this.#logOnce(`${program}: ${end.reason}`);
@@ -68,7 +65,7 @@ export class Desktop {
   #logOnce(reason: string): void {
     if (this.#logged.has(reason) || this.#logged.size > 20) return;
     this.#logged.add(reason);
-    this.#parts.log.warn({}, reason);
+    this.parts.log.warn({}, reason);
   }
 }
 

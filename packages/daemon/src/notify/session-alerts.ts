@@ -17,18 +17,15 @@ export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
 
 /** Raises an alert each time an agent needs attention. */
 export class SessionAlerts {
-  readonly #parts: SessionAlertsParts;
   readonly #stuck = new Map<string, Timer>();
   #stopListening: (() => void) | undefined;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(parts: SessionAlertsParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: SessionAlertsParts) {}
 
   /** Subscribes to changes, and checks what happened while the daemon was down. */
   async start(): Promise<void> {
-    const { sessions } = this.#parts;
+    const { sessions } = this.parts;
     this.#stopListening = sessions.onChange((change) => this.#handleChange(change));
     for (const after of await sessions.list()) this.#handleChange({ before: undefined, after });
     await this.settled();
@@ -50,7 +47,7 @@ export class SessionAlerts {
     if (!after) {
       if (!before) return;
       this.#awaitNothing(before.id);
-      this.#do(() => this.#parts.deleteMarks(before.id));
+      this.#do(() => this.parts.deleteMarks(before.id));
       return;
     }
     if (before?.status === after.status && before.status_since === after.status_since) return;
@@ -59,18 +56,18 @@ export class SessionAlerts {
     const alert = this.#withQuestion(alertOf(after));
     if (!alert) return;
     const value = `${after.status} ${after.status_since}`;
-    this.#do(() => this.#parts.alerts.raise(alert, { topic: 'status', value }));
+    this.#do(() => this.parts.alerts.raise(alert, { topic: 'status', value }));
   }
 
   /** Adds the latest question of the agent, which is the one it waits for. */
   #withQuestion(alert: Alert | undefined): Alert | undefined {
     if (alert?.kind !== 'waiting_for_input' || alert.agentId === null) return alert;
-    const question = this.#parts.questions.openOf(alert.agentId).at(-1)?.question;
+    const question = this.parts.questions.openOf(alert.agentId).at(-1)?.question;
     return question ? { ...alert, questionId: question.id } : alert;
   }
 
   #awaitStuck({ id, status_since }: Session): void {
-    const { clock, stuckAfterMs } = this.#parts;
+    const { clock, stuckAfterMs } = this.parts;
     const leftMs = parseTimestamp(status_since) + stuckAfterMs - clock.now();
     const timer = clock.after(Math.max(0, leftMs), () => {
       this.#stuck.delete(id);
@@ -85,52 +82,39 @@ export class SessionAlerts {
   }
 
   async #alertStuck(id: string, since: string): Promise<void> {
-    const session = await this.#parts.sessions.find(id);
+    const session = await this.parts.sessions.find(id);
     if (session?.status !== 'idle' || session.status_since !== since) return;
     const alert: Alert = {
       kind: 'stuck_idle',
       severity: 'warning',
-      title: `${session.name} has been idle for ${humanDuration(this.#parts.stuckAfterMs)}`,
+      title: `${session.name} has been idle for ${humanDuration(this.parts.stuckAfterMs)}`,
       body: 'Nothing happened since its last turn. Send it a prompt, or stop it.',
       agentId: id,
     };
-    await this.#parts.alerts.raise(alert, { topic: 'stuck_idle', value: since });
+    await this.parts.alerts.raise(alert, { topic: 'stuck_idle', value: since });
   }
 
   #do(run: () => Promise<void>): void {
     this.#work = this.#work.then(run).catch((error: unknown) => {
-      this.#parts.log.error({ err: error }, 'failed to raise alert');
+      this.parts.log.error({ err: error }, 'failed to raise alert');
     });
   }
 }
 
 function alertOf(session: Session): Alert | undefined {
   const { id: agentId, name, status, status_reason: reason, last_error: error } = session;
+  const critical = { severity: 'critical', agentId } as const;
   switch (status) {
-    case 'waiting_for_input':
-      return {
-        kind: status,
-        severity: 'warning',
-        title: `${name} waits for input`,
-        body: reason ?? '',
-        agentId,
-      };
+    case 'waiting_for_input': {
+      const title = `${name} waits for input`;
+      return { kind: status, severity: 'warning', title, body: reason ?? '', agentId };
+    }
     case 'errored':
-      return {
-        kind: status,
-        severity: 'critical',
-        title: `${name} failed`,
-        body: error ?? reason ?? '',
-        agentId,
-      };
-    case 'orphaned':
-      return {
-        kind: status,
-        severity: 'critical',
-        title: `${name} was lost`,
-        body: reason ?? error ?? 'Its process was gone when the daemon restarted.',
-        agentId,
-      };
+      return { kind: status, title: `${name} failed`, body: error ?? reason ?? '', ...critical };
+    case 'orphaned': {
+      const body = reason ?? error ?? 'Its process was gone when the daemon restarted.';
+      return { kind: status, title: `${name} was lost`, body, ...critical };
+    }
     default:
       return undefined;
   }

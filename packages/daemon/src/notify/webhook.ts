@@ -1,7 +1,8 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
+import { writePrivateFile } from '@millrace/kit/private-files';
 import type { Random } from '@millrace/kit/random';
 import { signatureOf, newSigningSecret, signingKeyOf } from '@millrace/kit/webhooks';
 import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
@@ -29,7 +30,6 @@ const maxBackoffMs = 60_000;
  * off without blocking the others.
  */
 export class Webhook {
-  readonly #parts: WebhookParts;
   readonly #stop = new AbortController();
   /** Ordered by id. */
   readonly #waiting = new Map<string, OutboxEntry>();
@@ -38,15 +38,13 @@ export class Webhook {
   #timer: Timer | undefined;
   #sending: Promise<void> | undefined;
 
-  constructor(parts: WebhookParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: WebhookParts) {}
 
   /** Resumes the outbox of an earlier daemon. */
   async start(): Promise<void> {
-    const nextAt = this.#parts.clock.now();
+    const nextAt = this.parts.clock.now();
     // The problem may be fixed by now, so a restart resets the backoff.
-    for (const entry of await this.#parts.store.outbox()) {
+    for (const entry of await this.parts.store.outbox()) {
       this.#waiting.set(entry.id, { ...entry, nextAt });
     }
     this.#wake();
@@ -80,8 +78,8 @@ export class Webhook {
     this.#timer?.cancel();
     if (this.#stop.signal.aborted || this.#waiting.size === 0) return;
     const first = Math.min(...[...this.#waiting.values()].map(({ nextAt }) => nextAt));
-    const delayMs = Math.max(first, this.#pausedUntil) - this.#parts.clock.now();
-    this.#timer = this.#parts.clock.after(Math.max(0, delayMs), () => this.#wake());
+    const delayMs = Math.max(first, this.#pausedUntil) - this.parts.clock.now();
+    this.#timer = this.parts.clock.after(Math.max(0, delayMs), () => this.#wake());
   }
 
   async #sendDue(): Promise<void> {
@@ -91,19 +89,19 @@ export class Webhook {
       } catch (error) {
         // The store failed. The entry stays, and the next daemon sends it.
         this.#waiting.delete(entry.id);
-        this.#parts.log.error({ err: error }, 'webhook outbox failed');
+        this.parts.log.error({ err: error }, 'webhook outbox failed');
       }
     }
   }
 
   #due(): OutboxEntry | undefined {
-    const now = this.#parts.clock.now();
+    const now = this.parts.clock.now();
     if (this.#stop.signal.aborted || now < this.#pausedUntil) return undefined;
     return [...this.#waiting.values()].find(({ nextAt }) => nextAt <= now);
   }
 
   async #send(entry: OutboxEntry): Promise<void> {
-    const { url, key, outbound, clock, store, log } = this.#parts;
+    const { url, key, outbound, clock, store, log } = this.parts;
     const outcome = await outbound.request({
       url,
       method: 'POST',
@@ -127,7 +125,7 @@ export class Webhook {
 
   async #failed(entry: OutboxEntry, reason: string): Promise<void> {
     if (this.#stop.signal.aborted) return;
-    const { clock, store, log } = this.#parts;
+    const { clock, store, log } = this.parts;
     const now = clock.now();
     if (this.#failures === 0) log.warn({ reason }, 'webhook delivery failed');
     this.#failures++;
@@ -150,7 +148,7 @@ export class Webhook {
 
   #waitMs(tries: number): number {
     const waitMs = waitsMs[Math.min(tries, waitsMs.length) - 1]!;
-    return Math.round(waitMs * (1 + this.#parts.random.next() / 5));
+    return Math.round(waitMs * (1 + this.parts.random.next() / 5));
   }
 }
 
@@ -191,9 +189,7 @@ export function webhookKey(
   const text = secretIn(file);
   if (text !== undefined) return keyOf(text, file);
   const made = newSigningSecret(random);
-  // Written atomically: after a crash the file is complete or absent.
-  writeFileSync(`${file}.new`, `${made}\n`, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+  writePrivateFile(file, `${made}\n`);
   return keyOf(made, file);
 }
 

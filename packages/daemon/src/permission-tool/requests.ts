@@ -165,18 +165,15 @@ const options = [
 
 /** Permission requests of headless agents, by the directories of their sessions. */
 export class PermissionRequests {
-  readonly #parts: PermissionRequestsParts;
   readonly #watchers = new Map<string, FSWatcher>();
 
-  constructor(parts: PermissionRequestsParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: PermissionRequestsParts) {}
 
   /** Prepares a start: the flags for permission requests. */
   prepare(session: string): string[] {
     this.release(session);
     resetRequests(requestsDirectory(session));
-    return permissionFlags(this.#parts.program ?? permissionToolProgram, session);
+    return permissionFlags(this.parts.program ?? permissionToolProgram, session);
   }
 
   /** The pending requests of the agent; reports new ones from now on. */
@@ -207,7 +204,7 @@ export class PermissionRequests {
     if (this.#watchers.has(session)) return;
     try {
       const directory = requestsDirectory(session);
-      const watcher = watch(directory, { persistent: false }, () => this.#parts.onNews());
+      const watcher = watch(directory, { persistent: false }, () => this.parts.onNews());
       watcher.on('error', () => this.release(session));
       this.#watchers.set(session, watcher);
     } catch (error) {

@@ -19,7 +19,7 @@ import { BackgroundTasks, Turns, untilFound } from '../core/turns.js';
 import { spawnToEnd } from '../plans/agent-steps.js';
 import type { AgentFlows } from '../plans/engine.js';
 import type { Backends } from '../registry/backends.js';
-import { answerOf, tailOf } from '../sessions/answer.js';
+import { answerOf, stopSession, tailOf } from '../sessions/answer.js';
 import type { Session, Sessions, SpawnRequest } from '../sessions/port.js';
 import { checkDefinition, checkRepo, promptOf } from './definition.js';
 import { PipelineStore } from './store.js';
@@ -48,8 +48,6 @@ const maxLaunchMs = 5_000;
  * becomes of it, so a flow that was lost or is repeated does no harm.
  */
 export class Pipelines {
-  readonly #parts: PipelinesParts;
-  readonly #store: PipelineStore;
   readonly #tasks: BackgroundTasks;
   /** The flow of each pipeline; the tasks of its earlier flows have nothing left to do. */
   readonly #rounds = new Map<string, string>();
@@ -61,9 +59,10 @@ export class Pipelines {
   readonly #reached = new Map<string, () => void>();
   #stopListening: (() => void) | undefined;
 
-  private constructor(parts: PipelinesParts, store: PipelineStore) {
-    this.#parts = parts;
-    this.#store = store;
+  private constructor(
+    private readonly parts: PipelinesParts,
+    private readonly store: PipelineStore,
+  ) {
     this.#tasks = new BackgroundTasks((error, about) => {
       parts.world.log.error({ err: error, ...about }, 'pipeline stuck');
     });
@@ -89,11 +88,11 @@ export class Pipelines {
   }
 
   list(): Promise<Pipeline[]> {
-    return this.#store.list();
+    return this.store.list();
   }
 
   async get(id: string): Promise<Pipeline> {
-    const found = await this.#store.find(id);
+    const found = await this.store.find(id);
     if (!found) throw notFound(id);
     return found.pipeline;
   }
@@ -102,23 +101,23 @@ export class Pipelines {
     checkDefinition(definition);
     await checkRepo(definition);
     await this.#checkBackends(definition);
-    const { clock, random } = this.#parts.world;
+    const { clock, random } = this.parts.world;
     const now = clock.now();
     const fresh = newPipeline(definition, { id: random.ulid(now), now });
     checkSize(fresh.pipeline);
     if (definition.start === false) {
-      await this.#store.insert(fresh);
+      await this.store.insert(fresh);
       return fresh.pipeline;
     }
-    await this.#parts.flows.queue();
+    await this.parts.flows.queue();
     const { state } = stepPipeline(fresh, { kind: 'start' }, now);
-    await this.#store.insert(state);
+    await this.store.insert(state);
     await this.#launchFirst(state.pipeline);
     return state.pipeline;
   }
 
   async start(id: string): Promise<Pipeline> {
-    await this.#parts.flows.queue();
+    await this.parts.flows.queue();
     const { state, isChanged } = await this.#send(id, { kind: 'start' });
     if (isChanged) await this.#launchFirst(state.pipeline);
     return state.pipeline;
@@ -129,7 +128,7 @@ export class Pipelines {
   }
 
   async #checkBackends({ jobs }: PipelineDefinition): Promise<void> {
-    const ids = (await this.#parts.backends.read()).backends.map(({ id }) => id);
+    const ids = (await this.parts.backends.read()).backends.map(({ id }) => id);
     for (const [index, { backend }] of jobs.entries()) {
       if (backend === undefined || ids.includes(backend)) continue;
       const meant = nearest(backend, ids);
@@ -144,9 +143,10 @@ export class Pipelines {
 
   /** Applies one event to a pipeline; the result is on disk when this resolves. */
   async #send(id: string, event: PipelineEvent) {
-    const step = await this.#store.change(id, (state, now) => stepPipeline(state, event, now));
+    const step = await this.store.change(id, (state, now) => stepPipeline(state, event, now));
     if (!step) throw notFound(id);
-    for (const session of step.stops) this.#tasks.run({ session }, () => this.#stop(session));
+    for (const session of step.stops)
+      this.#tasks.run({ session }, () => stopSession(this.parts.sessions, session));
     if (step.isChanged) this.#wake(id);
     return step;
   }
@@ -157,7 +157,7 @@ export class Pipelines {
 
   /** Submits what is left of a pipeline as a flow, in the place of an earlier one. */
   async #launch({ id, jobs }: Pipeline): Promise<void> {
-    const { flows, world } = this.#parts;
+    const { flows, world } = this.parts;
     const round = world.random.ulid(world.clock.now());
     const flow = (await flows.queue()).flow(round);
     const left = new Map(jobs.filter((job) => !isEnd(job.status)).map((job) => [job.id, job]));
@@ -180,7 +180,7 @@ export class Pipelines {
     );
     await this.#launch(pipeline);
     await new Promise<void>((resolve) => {
-      const timer = this.#parts.world.clock.after(maxLaunchMs, resolve);
+      const timer = this.parts.world.clock.after(maxLaunchMs, resolve);
       void Promise.all(reached).then(() => (timer.cancel(), resolve()));
     });
   }
@@ -201,7 +201,7 @@ export class Pipelines {
 
   /** One step of a job; true when there is nothing left to do. */
   async #advance(id: string, jobId: string, round: string): Promise<true | undefined> {
-    const state = await this.#store.find(id);
+    const state = await this.store.find(id);
     const job = state?.pipeline.jobs.find((each) => each.id === jobId);
     if (!state || !job || this.#tasks.isClosed || this.#rounds.get(id) !== round) return true;
     this.#reached.get(`${id}:${jobId}`)?.();
@@ -233,7 +233,7 @@ export class Pipelines {
     };
     // After a crash, a session that was already started is reused.
     const origin = { idempotencyKey: `pipeline:${id}:${jobId}:${run}`, pipeline: { id, jobId } };
-    const event = await spawnToEnd(this.#parts.sessions, request, origin).then(
+    const event = await spawnToEnd(this.parts.sessions, request, origin).then(
       (session) => ({ kind: 'spawned', jobId, run, sessionId: session.id }) as const,
       // A job that did not start because of shutdown is started at the next start.
       (error: unknown) => (this.#tasks.isClosed ? null : this.#notSpawned({ jobId, run }, error)),
@@ -243,26 +243,17 @@ export class Pipelines {
 
   #notSpawned(which: { jobId: string; run: number }, error: unknown): PipelineEvent {
     if (!(error instanceof Refusal)) {
-      this.#parts.world.log.error({ err: error, job: which.jobId }, 'failed to start job');
+      this.parts.world.log.error({ err: error, job: which.jobId }, 'failed to start job');
       return { kind: 'refused', ...which, reason: 'The daemon failed to start it. See its log.' };
     }
     if (error.code === 'BUDGET_CONFIRMATION_REQUIRED') return { kind: 'held', ...which };
     return { kind: 'refused', ...which, reason: `${error.code}: ${error.detail}` };
   }
 
-  async #stop(sessionId: string): Promise<void> {
-    try {
-      await this.#parts.sessions.stop(sessionId);
-    } catch (error) {
-      // A deleted session is already stopped.
-      if (!(error instanceof Refusal && error.code === 'SESSION_NOT_FOUND')) throw error;
-    }
-  }
-
   async #checkSession(pipeline: Pipeline, job: Job, sessionId: string): Promise<void> {
     const { id } = pipeline;
     const which = { jobId: job.id, sessionId };
-    const session = await this.#parts.sessions.find(sessionId);
+    const session = await this.parts.sessions.find(sessionId);
     if (!session) {
       const output = 'Its session was deleted.';
       await this.#send(id, { kind: 'ended', ...which, isDone: false, output });
@@ -276,29 +267,29 @@ export class Pipelines {
       const output = await this.#outputOf(session, pipeline.jobs.length);
       await this.#send(id, { kind: 'ended', ...which, isDone: phase === 'done', output });
       // Stop the idle agent, which would wait for input forever.
-      if (session.status === 'idle') await this.#stop(sessionId);
+      if (session.status === 'idle') await stopSession(this.parts.sessions, sessionId);
     }
   }
 
   async #outputOf({ id, last_error }: Session, jobCount: number): Promise<string> {
     const most = Math.min(maxJobOutputBytes, Math.floor(maxTotalOutputBytes / jobCount));
-    return (await answerOf(this.#parts.sessions, id, most)) || tailOf(last_error ?? '', most);
+    return (await answerOf(this.parts.sessions, id, most)) || tailOf(last_error ?? '', most);
   }
 
   /** Resumes after a restart of the daemon. */
   async #resume(): Promise<void> {
-    const { sessions } = this.#parts;
+    const { sessions } = this.parts;
     this.#stopListening = sessions.onChange(({ before, after }) => {
       const { pipeline_id: id } = (after ?? before)!;
       if (id !== null && !isSamePhase(before, after)) this.#wake(id);
     });
     const alive = (await sessions.list()).filter((session) => !isEnded(session));
-    for (const pipeline of await this.#store.list()) {
+    for (const pipeline of await this.store.list()) {
       const { id, status, jobs } = pipeline;
       if (status === 'canceled') {
         // Sessions that were being spawned when their pipeline was canceled.
         for (const { id: session } of alive.filter(({ pipeline_id }) => pipeline_id === id)) {
-          this.#tasks.run({ session }, () => this.#stop(session));
+          this.#tasks.run({ session }, () => stopSession(this.parts.sessions, session));
         }
       } else if (status === 'running' || jobs.some(isAtWork)) {
         this.#tasks.run({ pipeline: id }, () => this.#launch(pipeline));

@@ -1,5 +1,6 @@
 import type { CommitTarget, Database } from '@millrace/engine';
 import type { Pipeline, PipelineState } from '../core/pipeline.js';
+import { deleteOldest, newestFirst } from '../storage/store.js';
 
 /** The internal state of a pipeline, which callers do not see. */
 interface Inner {
@@ -21,7 +22,8 @@ export class PipelineStore {
   async insert(state: PipelineState): Promise<void> {
     await this.database.transact((target) => {
       this.#write(target, state);
-      this.#deleteOld(target);
+      const isOver = ({ status }: Pipeline) => status === 'done' || status === 'canceled';
+      deleteOldest(target, [visible, internal], maxPipelines, isOver);
     });
   }
 
@@ -46,11 +48,8 @@ export class PipelineStore {
   }
 
   /** Newest first. */
-  async list(): Promise<Pipeline[]> {
-    const found: Pipeline[] = [];
-    const all = this.database.collection<Pipeline>(visible).stream();
-    for await (const { data } of all) found.push(data);
-    return found.toSorted((a, b) => (a.id < b.id ? 1 : -1));
+  list(): Promise<Pipeline[]> {
+    return newestFirst(this.database, visible);
   }
 
   #read(target: CommitTarget, id: string): PipelineState | undefined {
@@ -62,18 +61,5 @@ export class PipelineStore {
   #write(target: CommitTarget, { pipeline, force, runs }: PipelineState): void {
     target.collection<Pipeline>(visible).put(pipeline.id, pipeline);
     target.collection<Inner>(internal).put(pipeline.id, { force, runs });
-  }
-
-  #deleteOld(target: CommitTarget): void {
-    const pipelines = target.collection<Pipeline>(visible);
-    const all = pipelines.all();
-    if (all.length <= maxPipelines) return;
-    const ended = all
-      .filter(({ data }) => data.status === 'done' || data.status === 'canceled')
-      .toSorted((a, b) => (a.key < b.key ? -1 : 1));
-    for (const { key } of ended.slice(0, all.length - maxPipelines)) {
-      pipelines.delete(key);
-      target.collection(internal).delete(key);
-    }
   }
 }

@@ -130,7 +130,7 @@ export class AgentSteps {
   /** Restarted once: a restart counts in the session, which shows that it has happened. */
   async #wake(name: string, id: string, text: string | undefined): Promise<void> {
     const { sessions } = this.parts;
-    const count = async () => (await this.#session(id)).restart_count;
+    const count = async () => (await this.session(id)).restart_count;
     const before = await this.run(`${name}:before`, count);
     await this.run(`${name}:wake`, async () => {
       if ((await count()) === before) await sessions.restart(id, text);
@@ -138,7 +138,7 @@ export class AgentSteps {
     });
   }
 
-  async #session(id: string): Promise<Session> {
+  async session(id: string): Promise<Session> {
     const session = await this.parts.sessions.find(id);
     if (session) return session;
     throw new TaskFailure(`Its session ${id} was deleted.`);
@@ -219,7 +219,7 @@ export class AgentSteps {
         if ((after ?? before)?.id === id) wake();
       });
     return untilFound({ onChange, signal }, async () => {
-      const session = await this.#session(id);
+      const session = await this.session(id);
       const end = await this.#endOf(session);
       if (!end) await this.#showWaiting(session);
       return end;

@@ -34,21 +34,16 @@ export async function verify(
   command: string,
   signal: AbortSignal,
 ): Promise<PlanCheck> {
-  const {
-    git: { clock },
-    variablesFor,
-  } = parts;
   const { workdir: cwd, backend } = session;
   const end = await runProgram({
     file: '/bin/sh',
     args: ['-c', `{ ${command}\n} 2>&1`],
-    input: '',
     cwd,
-    environment: { ...variablesFor(backend), PWD: cwd },
+    environment: { ...parts.variablesFor(backend), PWD: cwd },
     timeoutMs: verifyMs,
     maxBytes: maxOutputMiB * 1_048_576,
     signal,
-    clock,
+    clock: parts.git.clock,
   });
   signal.throwIfAborted();
   await removeArtifacts(parts, session);

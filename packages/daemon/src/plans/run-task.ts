@@ -115,12 +115,6 @@ export class TaskRun {
     return null;
   }
 
-  async #session(id: string): Promise<Session> {
-    const session = await this.parts.sessions.find(id);
-    if (session) return session;
-    throw new TaskFailure(`Its session ${id} was deleted.`);
-  }
-
   /** Its end is in the store already when the signal comes. */
   async #leaveToPerson(): Promise<void> {
     await this.#agents.run('ready', () => this.#show({ status: 'ready' }));
@@ -158,7 +152,7 @@ export class TaskRun {
   /** Commits what an agent has left, and shows its branch. */
   async #taken(name: string, { sessionId, output }: AgentEnd): Promise<Work> {
     await this.#agents.run(`${name}:commit`, async () => {
-      const session = await this.#session(sessionId);
+      const session = await this.#agents.session(sessionId);
       await commitRest(this.parts, session, this.#seen.title);
       return this.#show({ branch: session.worktree === null ? null : session.branch });
     });
@@ -169,7 +163,12 @@ export class TaskRun {
     const { verify: command } = this.#task;
     if (command === undefined) return work;
     const check = await this.#agents.run(name, async ({ signal }) => {
-      const result = await verify(this.parts, await this.#session(work.sessionId), command, signal);
+      const result = await verify(
+        this.parts,
+        await this.#agents.session(work.sessionId),
+        command,
+        signal,
+      );
       await this.#show({ verify: result });
       return result;
     });
@@ -234,7 +233,7 @@ export class TaskRun {
   }
 
   async #entryOf(id: string, signal: AbortSignal): Promise<RaceEntry> {
-    const session = await this.#session(id);
+    const session = await this.#agents.session(id);
     await commitRest(this.parts, session, this.#seen.title);
     const { verify: command } = this.#task;
     const began = Date.parse(session.created_at);
@@ -259,7 +258,7 @@ export class TaskRun {
   ): Promise<string | undefined> {
     const prompt = await this.#agents.run('judge:prompt', async () => {
       const entries = able.map(async ({ entry, output }) => {
-        const session = await this.#session(entry.session_id!);
+        const session = await this.#agents.session(entry.session_id!);
         return { ...entry, output, changes: await diffText(this.parts, session, this.#base) };
       });
       return judgePrompt(this.#seen, await Promise.all(entries));
@@ -327,7 +326,7 @@ export class TaskRun {
     let work = first;
     for (let round = 1; round <= rounds; round++) {
       const name = `review-${round}`;
-      const author = await this.#session(work.sessionId);
+      const author = await this.#agents.session(work.sessionId);
       const prompt = await this.#agents.run(`${name}:prompt`, async () => {
         const diff = await diffText(this.parts, author, this.#base);
         const base = this.#base ?? author.base_branch ?? 'its base';
@@ -350,11 +349,11 @@ export class TaskRun {
     for (let round = 1; ; round++) {
       const name = `feedback-${round}`;
       await this.#agents.run(`${name}:publish`, async () => {
-        await publish(this.parts, await this.#session(work.sessionId), this.#seen.title);
+        await publish(this.parts, await this.#agents.session(work.sessionId), this.#seen.title);
         return this.#show({ status: 'waiting', waiting_for: 'feedback' });
       });
       const end = await this.#agents.run(name, async ({ signal }) => {
-        const session = await this.#session(work.sessionId);
+        const session = await this.#agents.session(work.sessionId);
         const said = await awaitFeedback(this.parts, session, { from, seen, signal });
         await this.#show({ status: 'running', waiting_for: null });
         return said;
@@ -379,7 +378,7 @@ export class TaskRun {
     if (merge === 'never') return false;
     if (merge === 'ask' && !(await this.#isAllowed(sessionId))) return false;
     await this.#agents.run('merge', async ({ signal }) => {
-      const session = await this.#session(sessionId);
+      const session = await this.#agents.session(sessionId);
       const { title } = this.#seen;
       const request = { session, title, base: this.#base, command, signal };
       const check = await mergeBranch(this.parts, request);
@@ -391,7 +390,7 @@ export class TaskRun {
   async #isAllowed(sessionId: string): Promise<boolean> {
     const { questions } = this.parts;
     const id = await this.#agents.run('merge:question', async () => {
-      const session = await this.#session(sessionId);
+      const session = await this.#agents.session(sessionId);
       const base = this.#base ?? session.base_branch ?? 'its base';
       const size = await diffSize(this.parts, session, this.#base);
       const changes = size ? `${size.files} files, +${size.additions} -${size.deletions}` : '';

@@ -1,6 +1,7 @@
-import type { CommitTarget, Database } from '@millrace/engine';
+import type { Database } from '@millrace/engine';
 import { formatTimestamp } from '@millrace/kit/units';
 import { fail } from '../core/api.js';
+import { deleteOldest, newestFirst } from '../storage/store.js';
 import type { PlanDefinition, StoredPlan, StoredTask } from './definition.js';
 
 /** What callers see; its changes are in the event stream. */
@@ -35,7 +36,8 @@ export class PlanStore {
     await this.database.transact((target) => {
       target.collection<StoredPlan>(visible).put(plan.id, plan);
       target.collection<Inner>(definitions).put(plan.id, { definition, taskIds });
-      deleteOld(target);
+      const isOver = ({ status }: StoredPlan) => status !== 'running';
+      deleteOldest(target, [visible, definitions], maxPlans, isOver);
     });
   }
 
@@ -63,12 +65,8 @@ export class PlanStore {
   }
 
   /** Newest first. */
-  async list(): Promise<StoredPlan[]> {
-    const found: StoredPlan[] = [];
-    for await (const { data } of this.database.collection<StoredPlan>(visible).stream()) {
-      found.push(data);
-    }
-    return found.toSorted((a, b) => (a.id < b.id ? 1 : -1));
+  list(): Promise<StoredPlan[]> {
+    return newestFirst(this.database, visible);
   }
 
   /**
@@ -106,17 +104,6 @@ export class PlanStore {
       plans.put(id, after);
       return after;
     });
-  }
-}
-
-function deleteOld(target: CommitTarget): void {
-  const plans = target.collection<StoredPlan>(visible);
-  const all = plans.all();
-  if (all.length <= maxPlans) return;
-  const old = all.filter(({ data }) => data.status !== 'running').map(({ key }) => key);
-  for (const key of old.toSorted().slice(0, all.length - maxPlans)) {
-    plans.delete(key);
-    target.collection(definitions).delete(key);
   }
 }
 

@@ -1,24 +1,11 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '@millrace/kit/clock';
-import { takenOver, type Call, type Handlers } from '@millrace/kit/http';
-import { fail, type Caller, type ServedOperations } from '../core/api.js';
+import { takenOver, type Call } from '@millrace/kit/http';
+import { fail, type Caller, type ServedHandlers } from '../core/api.js';
 import type { Needs } from './allowlist.js';
 import { relay } from './relay.js';
 import { ServerHealth } from './server-health.js';
 import type { Upstream, Upstreams } from './upstream.js';
-
-type ProxyHandlers = Pick<
-  Handlers<ServedOperations, Caller>,
-  | 'getServers'
-  | 'readQueueServer'
-  | 'callQueueServer'
-  | 'putToQueueServer'
-  | 'patchQueueServer'
-  | 'deleteFromQueueServer'
-  | 'readDatabase'
-  | 'callDatabase'
-  | 'deleteFromDatabase'
->;
 
 type ProxyCall = Pick<
   Call<unknown, Caller>,
@@ -26,7 +13,7 @@ type ProxyCall = Pick<
 > & { params: { path: string }; body?: unknown };
 
 /** Forwards calls of the dashboard to the queue server and the database. */
-export function proxyHandlers(upstreams: Upstreams, clock: Clock): ProxyHandlers {
+export function proxyHandlers(upstreams: Upstreams, clock: Clock) {
   const passTo = (upstream: Upstream) => (call: ProxyCall) => passOn(upstream, call);
   const toQueue = passTo(upstreams.queue);
   const toDatabase = passTo(upstreams.database);
@@ -41,7 +28,7 @@ export function proxyHandlers(upstreams: Upstreams, clock: Clock): ProxyHandlers
     readDatabase: toDatabase,
     callDatabase: toDatabase,
     deleteFromDatabase: toDatabase,
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
 async function passOn(upstream: Upstream, call: ProxyCall): Promise<typeof takenOver> {

@@ -19,16 +19,13 @@ const roleTimeoutMs = 2_000;
 
 /** Finds the leader among several nodes; a single address is used without a check. */
 export class LeaderChoice {
-  readonly #parts: LeaderChoiceParts;
   #chosen: { url: URL; at: number } | undefined;
   #choosing: Promise<URL> | undefined;
 
-  constructor(parts: LeaderChoiceParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: LeaderChoiceParts) {}
 
   async url(): Promise<URL> {
-    const { urls, clock } = this.#parts;
+    const { urls, clock } = this.parts;
     if (urls.length === 1) return urls[0];
     if (this.#chosen && clock.monotonic() - this.#chosen.at < validMs) return this.#chosen.url;
     this.#choosing ??= this.#choose().finally(() => (this.#choosing = undefined));
@@ -42,7 +39,7 @@ export class LeaderChoice {
 
   /** The leader of the newest epoch, else a node that answers, else the first. */
   async #choose(): Promise<URL> {
-    const { urls, clock } = this.#parts;
+    const { urls, clock } = this.parts;
     const answers = await Promise.all(urls.map((url) => this.#query(url)));
     const present = answers.filter((answer) => answer !== undefined);
     const leaders = present
@@ -54,7 +51,7 @@ export class LeaderChoice {
   }
 
   async #query(url: URL): Promise<(NodeRole & { url: URL }) | undefined> {
-    const { roleOf, clock } = this.#parts;
+    const { roleOf, clock } = this.parts;
     const timeout = new AbortController();
     const timer = clock.after(roleTimeoutMs, () => timeout.abort());
     try {

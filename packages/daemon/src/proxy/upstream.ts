@@ -37,10 +37,9 @@ export class Upstream {
   readonly name: string;
   readonly allowlist: Allowlist;
   readonly clock: Clock;
-  readonly #parts: UpstreamParts;
   readonly #leader: LeaderChoice;
 
-  constructor(parts: UpstreamParts) {
+  constructor(private readonly parts: UpstreamParts) {
     const [first, ...others] = parts.url.split(',').map((text) => text.trim());
     if (![first!, ...others].every((url) => URL.canParse(url))) {
       throw new UsageError(`${parts.keys.url} must be a URL such as http://127.0.0.1:8081`);
@@ -50,7 +49,6 @@ export class Upstream {
       roleOf: (url, signal) => this.#roleOf(url, signal),
       clock: parts.clock,
     });
-    this.#parts = parts;
     this.name = parts.name;
     this.allowlist = parts.allowlist;
     this.clock = parts.clock;
@@ -79,7 +77,7 @@ export class Upstream {
       path: pathname.replace(/\/$/, '') + target,
       headers: {
         ...headers,
-        ...this.#parts.credentials,
+        ...this.parts.credentials,
         'accept-encoding': 'identity',
         ...(body && { 'content-length': body.byteLength }),
       },
@@ -110,7 +108,7 @@ export class Upstream {
   }
 
   refused(): Error {
-    const { name, keys, url } = this.#parts;
+    const { name, keys, url } = this.parts;
     return fail(
       'UPSTREAM_REFUSED',
       `The ${name} at ${originsOf(url)} rejects the daemon's credentials. ` +
@@ -119,7 +117,7 @@ export class Upstream {
   }
 
   #unreachable({ origin }: URL, error: unknown): Error {
-    const { name, keys } = this.#parts;
+    const { name, keys } = this.parts;
     const where = `The ${name} at ${origin}`;
     const detail =
       systemCode(error) === 'ECONNREFUSED'

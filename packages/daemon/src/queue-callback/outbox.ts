@@ -1,9 +1,9 @@
 import type { Timer } from '@millrace/kit/clock';
-import { Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
 import type { Random } from '@millrace/kit/random';
 import { isSamePhase } from '../core/session.js';
 import { BackgroundTasks } from '../core/turns.js';
+import { stopSession } from '../sessions/answer.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import type { QueueClient } from './queue-client.js';
 import { deletedReport, reportOf, type Report } from './report.js';
@@ -36,7 +36,6 @@ const outputLines = 200;
  * first and retried until the queue accepts it, across restarts of both sides.
  */
 export class Outbox {
-  readonly #parts: OutboxParts;
   readonly #tasks: BackgroundTasks;
   readonly #stop = new AbortController();
   readonly #timers = new Map<string, Timer>();
@@ -50,8 +49,7 @@ export class Outbox {
   readonly #onEnd = new Set<() => void>();
   readonly #leaseMs: number;
 
-  constructor(parts: OutboxParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: OutboxParts) {
     this.#leaseMs = parts.leaseMs ?? defaultLeaseMs;
     this.#tasks = new BackgroundTasks((error, about) => {
       parts.world.log.error({ err: error, ...about }, 'queue task stuck');
@@ -88,16 +86,6 @@ export class Outbox {
     await this.#tasks.close();
   }
 
-  /** Stops a session whose task has ended. */
-  async stopSession(id: string): Promise<void> {
-    try {
-      await this.#parts.sessions.stop(id);
-    } catch (error) {
-      // A deleted session is already stopped.
-      if (!(error instanceof Refusal && error.code === 'SESSION_NOT_FOUND')) throw error;
-    }
-  }
-
   /** Schedules the next step of a task. */
   #wake(key: string): void {
     this.#timers.get(key)?.cancel();
@@ -108,12 +96,12 @@ export class Outbox {
   #wakeIn(key: string, delayMs: number): void {
     if (this.#tasks.isClosed) return;
     this.#timers.get(key)?.cancel();
-    const timer = this.#parts.world.clock.after(delayMs, () => this.#wake(key));
+    const timer = this.parts.world.clock.after(delayMs, () => this.#wake(key));
     this.#timers.set(key, timer);
   }
 
   async #advance(key: string): Promise<void> {
-    const task = await this.#parts.store.find(key);
+    const task = await this.parts.store.find(key);
     if (!task || isOver(task) || task.session_id === null) return;
     const reported = task.report ? task : await this.#withReport(task, task.session_id);
     if (reported.report) await this.#sendReport(reported, reported.report);
@@ -122,7 +110,7 @@ export class Outbox {
 
   /** Stores the report once the session has ended. */
   async #withReport(task: QueueTask, sessionId: string): Promise<QueueTask> {
-    const { store, sessions, world } = this.#parts;
+    const { store, sessions, world } = this.parts;
     const session = await sessions.find(sessionId);
     const now = world.clock.now();
     const report = session ? await this.#reportOn(session, now) : deletedReport;
@@ -138,7 +126,7 @@ export class Outbox {
   }
 
   async #reportOn(session: Session, now: number): Promise<Report | undefined> {
-    const { sessions, exactUsdOf } = this.#parts;
+    const { sessions, exactUsdOf } = this.parts;
     if (!reportOf(session, { said: '' }, now)) return undefined;
     const { lines } = await sessions.output(session.id, { limit: outputLines });
     const answer = await sessions.lastAnswer(session.id);
@@ -147,7 +135,7 @@ export class Outbox {
   }
 
   async #sendReport(task: QueueTask, report: Report): Promise<void> {
-    const { client, world } = this.#parts;
+    const { client, world } = this.parts;
     const claim = { taskId: task.task_id, leaseToken: task.lease_token };
     const answer = await client.settle(claim, report, this.#stop.signal);
     if (this.#tasks.isClosed) return;
@@ -165,7 +153,7 @@ export class Outbox {
   }
 
   async #extend(task: QueueTask): Promise<void> {
-    const { client, store, world } = this.#parts;
+    const { client, store, world } = this.parts;
     const { key } = task;
     const waitMs = (this.#renewAt.get(key) ?? 0) - world.clock.now();
     if (waitMs > 0) return this.#wakeIn(key, waitMs);
@@ -184,7 +172,7 @@ export class Outbox {
   }
 
   async #progress({ session_id }: QueueTask): Promise<string | undefined> {
-    const { progressOf, sessions } = this.#parts;
+    const { progressOf, sessions } = this.parts;
     if (!progressOf || session_id === null) return undefined;
     const session = await sessions.find(session_id);
     return session && progressOf(session);
@@ -194,7 +182,7 @@ export class Outbox {
     { key, task_id, tries }: QueueTask,
     { why, afterMs }: { why: string; afterMs: number },
   ): Promise<void> {
-    const { store, world } = this.#parts;
+    const { store, world } = this.parts;
     const waitMs = Math.max(afterMs, backoffMs(tries, world.random));
     const fields = { task: task_id, tries: tries + 1, wait_ms: Math.round(waitMs) };
     // Warn at the first failure, then at powers of two, to limit repeated warnings.
@@ -205,7 +193,7 @@ export class Outbox {
   }
 
   async #lost(task: QueueTask, why: string): Promise<void> {
-    this.#parts.world.log.warn(
+    this.parts.world.log.warn(
       { task: task.task_id, session: task.session_id, reason: why },
       'queue task lost, stopping its session',
     );
@@ -213,7 +201,7 @@ export class Outbox {
   }
 
   async #giveUp(task: QueueTask, why: string): Promise<void> {
-    this.#parts.world.log.error(
+    this.parts.world.log.error(
       { task: task.task_id, session: task.session_id, reason: why },
       'failed to report the result of a queue task',
     );
@@ -225,7 +213,7 @@ export class Outbox {
     { key, session_id, lease_token }: QueueTask,
     state: QueueTask['state'],
   ): Promise<void> {
-    const ended = await this.#parts.store.change(key, (now) =>
+    const ended = await this.parts.store.change(key, (now) =>
       // A delivery with a new lease may have arrived meanwhile.
       now.lease_token === lease_token ? { ...now, state } : now,
     );
@@ -235,7 +223,7 @@ export class Outbox {
     for (const listener of this.#onEnd) listener();
     if (session_id === null) return;
     this.#bySession.delete(session_id);
-    await this.stopSession(session_id);
+    await stopSession(this.parts.sessions, session_id);
   }
 }
 

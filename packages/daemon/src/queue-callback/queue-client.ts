@@ -20,11 +20,7 @@ interface Claim {
 
 /** Client for completing, failing and extending tasks on the queue server. */
 export class QueueClient {
-  readonly #parts: QueueClientParts;
-
-  constructor(parts: QueueClientParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: QueueClientParts) {}
 
   async settle(claim: Claim, report: Report, signal: AbortSignal): Promise<QueueAnswer> {
     const { kind, ...body } = report;
@@ -53,7 +49,7 @@ export class QueueClient {
     body: object,
     signal: AbortSignal,
   ): Promise<QueueAnswer> {
-    const { outbound, url, token } = this.#parts;
+    const { outbound, url, token } = this.parts;
     const answer = await outbound.request({
       method: 'POST',
       url: `${url.replace(/\/+$/, '')}/v1/tasks/${encodeURIComponent(taskId)}:${act}`,

@@ -3,6 +3,8 @@ import { Refusal } from '@millrace/kit/errors';
 import type { Check } from '@millrace/kit/http';
 import type { BudgetVerdict } from '../core/budget.js';
 import { fail } from '../core/api.js';
+import { Turns } from '../core/turns.js';
+import { stopSession } from '../sessions/answer.js';
 import type { Session } from '../sessions/port.js';
 import { AgentTraces } from './report.js';
 import { Outbox, budgetRetryMs, type OutboxParts } from './outbox.js';
@@ -26,14 +28,12 @@ export interface QueueTasksParts extends OutboxParts {
 
 /** Accepts tasks from the queue; each attempt becomes a session. */
 export class QueueTasks {
-  readonly #parts: QueueTasksParts;
   readonly #outbox: Outbox;
   readonly #traces: AgentTraces | undefined;
-  /** Deliveries in progress, one per attempt at a time. */
-  readonly #taking = new Map<string, Promise<unknown>>();
+  /** Deliveries of one attempt are taken one after the other. */
+  readonly #taking = new Turns();
 
-  private constructor(parts: QueueTasksParts) {
-    this.#parts = parts;
+  private constructor(private readonly parts: QueueTasksParts) {
     this.#outbox = new Outbox(parts);
     const { sessions, world } = parts;
     const { tracer, clock } = world;
@@ -49,7 +49,7 @@ export class QueueTasks {
 
   /** Starts the session of a delivery, or finds the one that this attempt has already. */
   async receive(delivery: Delivery): Promise<DaemonSchema<'QueueTaskAccepted'>> {
-    const { key, world } = this.#parts;
+    const { key, world } = this.parts;
     if (!key) {
       throw fail(
         'FEATURE_DISABLED',
@@ -68,8 +68,8 @@ export class QueueTasks {
 
   /** Starts the session of a task that is known to come from the queue. */
   async accept(delivery: Delivery): Promise<DaemonSchema<'QueueTaskAccepted'>> {
-    const task = readTask(delivery, this.#parts.spawnCheck());
-    const sessionId = await this.#inTurn(task.attemptKey, () => this.#take(task));
+    const task = readTask(delivery, this.parts.spawnCheck());
+    const sessionId = await this.#taking.in(task.attemptKey, () => this.#take(task));
     await this.#traces?.begin(sessionId, delivery.headers.traceparent);
     return { task_id: task.id, session_id: sessionId };
   }
@@ -89,21 +89,8 @@ export class QueueTasks {
     return this.#outbox.close();
   }
 
-  async #inTurn<Result>(key: string, run: () => Promise<Result>): Promise<Result> {
-    for (let other = this.#taking.get(key); other; other = this.#taking.get(key)) {
-      await other.catch(() => undefined);
-    }
-    const taking = run();
-    this.#taking.set(key, taking);
-    try {
-      return await taking;
-    } finally {
-      this.#taking.delete(key);
-    }
-  }
-
   async #take(task: ReceivedTask): Promise<string> {
-    const { store, sessions, world } = this.#parts;
+    const { store, sessions, world } = this.parts;
     const { attemptKey: key, leaseToken } = task;
     const known = await store.find(key);
     if (known && mayGoOn(known, leaseToken) && (await sessions.find(known.session_id))) {
@@ -138,8 +125,8 @@ export class QueueTasks {
   /** The same attempt with a new lease, which later reports use. */
   async #renew({ key, lease_token }: QueueTask, leaseToken: string): Promise<void> {
     if (lease_token === leaseToken) return;
-    const now = this.#parts.world.clock.now();
-    const task = await this.#parts.store.change(key, (before) => ({
+    const now = this.parts.world.clock.now();
+    const task = await this.parts.store.change(key, (before) => ({
       ...before,
       lease_token: leaseToken,
       state: before.report ? 'reporting' : 'working',
@@ -150,7 +137,7 @@ export class QueueTasks {
   }
 
   async #spawn({ request, attemptKey, leaseToken, ...task }: ReceivedTask): Promise<Session> {
-    const { sessions, world } = this.#parts;
+    const { sessions, world } = this.parts;
     try {
       const { id, queue, attempt } = task;
       const key = `queue:${attemptKey}:${leaseToken}`;
@@ -170,7 +157,7 @@ export class QueueTasks {
   }
 
   async #resume(): Promise<void> {
-    for (const task of await this.#parts.store.open()) {
+    for (const task of await this.parts.store.open()) {
       if (task.session_id === null) await this.#dropUnanswered(task);
       else this.#outbox.follow(task);
     }
@@ -181,12 +168,12 @@ export class QueueTasks {
    * attempt; a session that was already started is stopped.
    */
   async #dropUnanswered({ key, task_id, received_at }: QueueTask): Promise<void> {
-    const { sessions, store } = this.#parts;
+    const { sessions, store } = this.parts;
     const ours = (await sessions.list()).filter(
       ({ tags, created_at }) =>
         tags.includes(tagOf(task_id)) && Date.parse(created_at) >= received_at,
     );
-    for (const { id } of ours) await this.#outbox.stopSession(id);
+    for (const { id } of ours) await stopSession(this.parts.sessions, id);
     await store.remove(key);
   }
 }

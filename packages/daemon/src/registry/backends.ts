@@ -36,27 +36,25 @@ export interface BackendsParts {
 
 /** The backends of this machine: detection, preferences and cooldowns. */
 export class Backends {
-  readonly #parts: BackendsParts;
   readonly #known: ReadonlySet<string>;
   readonly #scans: SharedRuns<RegistryState>;
   /** The visible part of the latest state. */
   #seen: { whole: RegistryState; visible: RegistryState } | undefined;
   #shown: Shown | undefined;
 
-  constructor(parts: BackendsParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: BackendsParts) {
     this.#known = new Set([...parts.knownIds, localId]);
     this.#scans = new SharedRuns(() => this.#scan());
   }
 
   /** Omits CLIs that the config no longer names; their preferences stay stored. */
   async read(): Promise<RegistryState> {
-    return this.#visible(await this.#parts.registry.read());
+    return this.#visible(await this.parts.registry.read());
   }
 
   /** The backend of this id; refuses an unknown one with BACKEND_NOT_FOUND. */
   async find(id: string): Promise<Backend> {
-    return this.#find(await this.#parts.registry.read(), id);
+    return this.#find(await this.parts.registry.read(), id);
   }
 
   async rescan(): Promise<RegistryState> {
@@ -64,7 +62,7 @@ export class Backends {
   }
 
   async setDefault(id: string): Promise<RegistryState> {
-    const { state } = await this.#parts.registry.change((before) => {
+    const { state } = await this.parts.registry.change((before) => {
       usable(this.#find(before, id), 'is never the default');
       return { state: withDefault(before, id), result: undefined };
     });
@@ -72,7 +70,7 @@ export class Backends {
   }
 
   async update(id: string, preferences: Preferences): Promise<Backend> {
-    const { result } = await this.#parts.registry.change((before) => {
+    const { result } = await this.parts.registry.change((before) => {
       const backend = this.#find(before, id);
       if (isLocal(backend) && preferences.tier !== undefined) {
         const errors = [{ pointer: '/tier', message: 'cannot be changed for the backend local' }];
@@ -88,7 +86,7 @@ export class Backends {
   }
 
   async setThinkingMode(mode: ThinkingMode): Promise<Settings> {
-    const { state } = await this.#parts.registry.change((before) => {
+    const { state } = await this.parts.registry.change((before) => {
       const settings = { ...before.settings, internal_thinking_mode: mode };
       return { state: { ...before, settings }, result: undefined };
     });
@@ -97,7 +95,7 @@ export class Backends {
 
   /** Makes the router skip the backend until then. */
   async limit(id: string, until: number): Promise<void> {
-    await this.#parts.registry.change((before) => ({
+    await this.parts.registry.change((before) => ({
       state: withCooldown(before, id, until),
       result: undefined,
     }));
@@ -105,7 +103,7 @@ export class Backends {
 
   /** The state of the API. The object is shared until it changes: do not modify it. */
   document(state: RegistryState): DaemonSchema<'Registry'> {
-    const now = this.#parts.clock.now();
+    const now = this.parts.clock.now();
     const shown = this.#shown;
     if (shown?.state === state && now >= shown.from && now < shown.until) return shown.document;
     const { backends, settings } = state;
@@ -118,12 +116,12 @@ export class Backends {
   }
 
   row(backend: Backend): DaemonSchema<'BackendRow'> {
-    return rowOf(backend, this.#parts.clock.now());
+    return rowOf(backend, this.parts.clock.now());
   }
 
   async #scan(): Promise<RegistryState> {
-    const detections = await this.#parts.detect();
-    const { state } = await this.#parts.registry.change((before, now) => ({
+    const detections = await this.parts.detect();
+    const { state } = await this.parts.registry.change((before, now) => ({
       state: reconcile(before, detections, now),
       result: undefined,
     }));
@@ -132,7 +130,7 @@ export class Backends {
 
   /** Finds out which backends speak the Agent Client Protocol; may run their programs. */
   async findAcp(): Promise<RegistryState> {
-    const { findAcp } = this.#parts;
+    const { findAcp } = this.parts;
     const rows = new Map<string, AcpRow | null>();
     for (const backend of (await this.read()).backends) {
       rows.set(backend.id, (await findAcp?.(backend)) ?? null);
@@ -145,7 +143,7 @@ export class Backends {
    * keep the others from being found.
    */
   async findMissingAcp(onError: (id: string, error: unknown) => void): Promise<void> {
-    const { findAcp } = this.#parts;
+    const { findAcp } = this.parts;
     const { backends } = await this.read();
     for (const backend of backends.filter(({ installed, acp }) => installed && !acp)) {
       try {
@@ -165,7 +163,7 @@ export class Backends {
   }
 
   async #noteAcp(rows: ReadonlyMap<string, AcpRow | null>): Promise<RegistryState> {
-    const { state } = await this.#parts.registry.change((before) => ({
+    const { state } = await this.parts.registry.change((before) => ({
       state: withAcp(before, rows),
       result: undefined,
     }));

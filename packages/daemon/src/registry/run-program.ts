@@ -10,16 +10,16 @@ export interface ProgramRun {
   file: string;
   args: readonly string[];
   /** Written to stdin, which is then closed. */
-  input: string;
+  input?: string | undefined;
   cwd: string;
   environment: Readonly<Record<string, string | undefined>>;
   timeoutMs: number;
   /** Which part of a too large output to return; default: the end. */
-  keeps?: 'start' | 'end';
+  keeps?: 'start' | 'end' | undefined;
   /** Maximum size of the output; default 4 MiB. */
-  maxBytes?: number;
+  maxBytes?: number | undefined;
   /** Ends the run early. */
-  signal: AbortSignal;
+  signal?: AbortSignal | undefined;
   clock: Clock;
 }
 
@@ -62,8 +62,8 @@ class RunningProgram {
   }
 
   start(): void {
-    const { file, args, cwd, environment, signal, timeoutMs, input, clock } = this.run;
-    if (signal.aborted) return this.#settle({ kind: 'aborted' });
+    const { file, args, cwd, environment, signal, timeoutMs, input = '', clock } = this.run;
+    if (signal?.aborted) return this.#settle({ kind: 'aborted' });
     let child: ChildProcess;
     try {
       child = spawn(file, args, { cwd, env: { ...environment }, detached: true, stdio: 'pipe' });
@@ -90,7 +90,7 @@ class RunningProgram {
     // EPIPE: the program may exit without reading all of its input.
     child.stdin!.on('error', () => undefined);
     child.stdin!.end(input);
-    signal.addEventListener('abort', this.#onAbort, { once: true });
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#timers.push(clock.after(timeoutMs, () => this.#end('timeout')));
   }
 
@@ -118,7 +118,7 @@ class RunningProgram {
     if (this.#isDone) return;
     this.#isDone = true;
     for (const timer of this.#timers) timer.cancel();
-    this.run.signal.removeEventListener('abort', this.#onAbort);
+    this.run.signal?.removeEventListener('abort', this.#onAbort);
     this.#child?.stdout?.destroy();
     this.#child?.stderr?.destroy();
     this.resolve(end);
@@ -200,16 +200,11 @@ export interface OfferedFlagsParts {
  * a wrapper script does not change when the program behind it is updated.
  */
 export class OfferedFlags {
-  readonly #parts: OfferedFlagsParts;
-  readonly #signal: AbortSignal;
   readonly #running = new Map<string, Promise<string>>();
   /** Programs that this daemon has already run, with or without an answer. */
   readonly #tried = new Set<string>();
 
-  constructor(parts: OfferedFlagsParts) {
-    this.#parts = parts;
-    this.#signal = parts.signal ?? new AbortController().signal;
-  }
+  constructor(private readonly parts: OfferedFlagsParts) {}
 
   async among(
     file: string,
@@ -232,7 +227,7 @@ export class OfferedFlags {
   }
 
   async #textOf(file: string, environment: Environment): Promise<string> {
-    const { texts } = this.#parts;
+    const { texts } = this.parts;
     const { mtimeMs, size } = await stat(file);
     // An update replaces the file, and may bring other flags.
     const stamp = { mtimeMs, size };
@@ -254,7 +249,7 @@ export class OfferedFlags {
     if (!run) {
       run = this.#help(file, environment)
         .then((text) => {
-          if (text !== '') this.#parts.texts.set(file, stamp, text);
+          if (text !== '') this.parts.texts.set(file, stamp, text);
           return text;
         })
         .finally(() => this.#running.delete(key));
@@ -268,12 +263,11 @@ export class OfferedFlags {
     const end = await runProgram({
       file,
       args: ['--help'],
-      input: '',
       cwd: '/',
       environment,
       timeoutMs,
-      signal: this.#signal,
-      clock: this.#parts.clock,
+      signal: this.parts.signal,
+      clock: this.parts.clock,
     });
     return end.kind === 'exited' && end.signal === null ? `${end.stdout}\n${end.stderr}` : '';
   }

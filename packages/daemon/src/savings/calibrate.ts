@@ -1,8 +1,9 @@
-import { open, rename, rm, readFile, readdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { rename, rm, readFile, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemCode } from '@millrace/kit/errors';
+import { writePrivateFile } from '@millrace/kit/private-files';
 import { calibrationFile, makePrivate, samplesFolder } from './files.js';
 
 /** Content of `calibration.json`. */
@@ -53,27 +54,8 @@ export async function calibrate(parts: CalibrationParts): Promise<Calibration | 
     tokens,
     calibrated_at: formatTimestamp(now),
   };
-  await writeCalibration(dataDir, calibration);
+  writePrivateFile(calibrationFile(dataDir), `${JSON.stringify(calibration, null, 2)}\n`);
   return calibration;
-}
-
-async function writeCalibration(dataDir: string, calibration: Calibration): Promise<void> {
-  const file = calibrationFile(dataDir);
-  await makePrivate(dirname(file));
-  const fresh = `${file}.${process.pid}.new`;
-  try {
-    const handle = await open(fresh, 'w', 0o600);
-    try {
-      await handle.writeFile(`${JSON.stringify(calibration, null, 2)}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(fresh, file);
-  } catch (error) {
-    await rm(fresh, { force: true });
-    throw error;
-  }
 }
 
 /** How many bytes make a token, and how sure that is. */

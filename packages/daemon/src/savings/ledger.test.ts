@@ -16,9 +16,7 @@ afterEach(() => directories.remove());
 const openLedger = (log = memoryLog()) => new Ledger(ledgerFile(dataDir), log);
 
 async function rawTokens(ledger: Ledger): Promise<number[]> {
-  const seen: number[] = [];
-  (await ledger.rows()).each(-Infinity, (row) => seen.push(row.rawTokens));
-  return seen;
+  return (await ledger.rows()).map(({ rawTokens: tokens }) => tokens);
 }
 
 const entry = (rawTokensOfIt: number): Entry => ({ ...someEntry, rawTokens: rawTokensOfIt });

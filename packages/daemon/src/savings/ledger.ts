@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { SharedRuns } from '../core/turns.js';
-import { entryOf, lineOf, features, type Entry, type Feature } from './entry.js';
+import { entryOf, lineOf, type Entry } from './entry.js';
 import { ledgerFile, makePrivate } from './files.js';
 
 const chunkBytes = 1_048_576;
@@ -13,9 +13,9 @@ const lineBreak = 0x0a;
 
 /** Reads the ledger, and each time after the first only what has been appended since. */
 export class Ledger {
-  readonly #columns = new Columns();
+  #rows: Row[] = [];
   readonly #reading = new SharedRuns(() => this.#readOn());
-  /** Offset of the first line that is not in the columns yet. */
+  /** Offset of the first line that is not in the rows yet. */
   #offset = 0;
   #inode = 0;
   #broken = 0;
@@ -31,9 +31,9 @@ export class Ledger {
   }
 
   /** All rows there are now. */
-  async rows(): Promise<Columns> {
+  async rows(): Promise<readonly Row[]> {
     await this.#reading.run();
-    return this.#columns;
+    return this.#rows;
   }
 
   async #readOn(): Promise<void> {
@@ -55,7 +55,7 @@ export class Ledger {
   }
 
   #startOver(inode: number): void {
-    this.#columns.clear();
+    this.#rows = [];
     this.#offset = 0;
     this.#inode = inode;
     this.#broken = 0;
@@ -102,7 +102,7 @@ export class Ledger {
 
   #takeLine(line: Buffer, start: number): void {
     const entry = entryOf(line.toString('utf8'));
-    if (entry) this.#columns.add(entry);
+    if (entry) this.#rows.push(rowOf(entry));
     else this.#reportBroken(this.#offset + start);
   }
 
@@ -113,7 +113,7 @@ export class Ledger {
   #takeLast(line: Buffer): void {
     const entry = line.length === 0 ? undefined : entryOf(line.toString('utf8'));
     if (!entry) return;
-    this.#columns.add(entry);
+    this.#rows.push(rowOf(entry));
     this.#offset += line.length;
   }
 
@@ -164,76 +164,12 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** A row of the ledger, without texts. */
-export interface Row {
-  at: number;
-  feature: Feature;
-  rawBytes: number;
-  retainedBytes: number;
-  outputBytes: number;
-  rawTokens: number;
-  retainedTokens: number;
-  outputTokens: number;
+export interface Row extends Omit<Entry, 'agentId' | 'repo' | 'basis'> {
   /** Tokens were counted by the provider, not derived from bytes. */
   isMeasured: boolean;
 }
 
-const numbersPerRow = 7;
-
-/**
- * All rows of the ledger in memory as typed arrays, 58 bytes per row.
- */
-export class Columns {
-  #numbers = new Float64Array(numbersPerRow * 256);
-  #kinds = new Uint8Array(2 * 256);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  clear(): void {
-    this.#length = 0;
-  }
-
-  add(entry: Entry): void {
-    if (this.#length * 2 === this.#kinds.length) this.#grow();
-    const { at, rawBytes, retainedBytes, outputBytes, rawTokens, retainedTokens, outputTokens } =
-      entry;
-    this.#numbers.set(
-      [at, rawBytes, retainedBytes, outputBytes, rawTokens, retainedTokens, outputTokens],
-      this.#length * numbersPerRow,
-    );
-    const isMeasured = entry.basis === 'MEASURED' || rawBytes + retainedBytes === 0;
-    this.#kinds.set([features.indexOf(entry.feature), isMeasured ? 1 : 0], this.#length * 2);
-    this.#length += 1;
-  }
-
-  /** Calls back with every row since `since`. The row object is reused between calls. */
-  each(since: number, visit: (row: Row) => void): void {
-    const row = {} as Row;
-    for (let index = 0; index < this.#length; index++) {
-      const start = index * numbersPerRow;
-      const at = this.#numbers[start]!;
-      if (at < since) continue;
-      row.at = at;
-      row.rawBytes = this.#numbers[start + 1]!;
-      row.retainedBytes = this.#numbers[start + 2]!;
-      row.outputBytes = this.#numbers[start + 3]!;
-      row.rawTokens = this.#numbers[start + 4]!;
-      row.retainedTokens = this.#numbers[start + 5]!;
-      row.outputTokens = this.#numbers[start + 6]!;
-      row.feature = features[this.#kinds[index * 2]!]!;
-      row.isMeasured = this.#kinds[index * 2 + 1] === 1;
-      visit(row);
-    }
-  }
-
-  #grow(): void {
-    const numbers = new Float64Array(this.#numbers.length * 2);
-    numbers.set(this.#numbers);
-    this.#numbers = numbers;
-    const kinds = new Uint8Array(this.#kinds.length * 2);
-    kinds.set(this.#kinds);
-    this.#kinds = kinds;
-  }
+export function rowOf({ agentId: _agent, repo: _repo, basis, ...amounts }: Entry): Row {
+  const { rawBytes, retainedBytes } = amounts;
+  return { ...amounts, isMeasured: basis === 'MEASURED' || rawBytes + retainedBytes === 0 };
 }

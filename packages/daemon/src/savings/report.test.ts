@@ -1,31 +1,26 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, type OpenApiDocument } from '@millrace/kit/http';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { Columns } from './ledger.js';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { rowOf } from './ledger.js';
 import type { Entry } from './entry.js';
-import { LocalTime } from './local-time.js';
 import { heuristicRatio, type Ratio } from './calibrate.js';
 import { savingsReport, type ReportOptions } from './report.js';
 import { anyEntry, someEntry } from './savings.test-support.js';
+
+beforeEach(() => void vi.stubEnv('TZ', 'UTC'));
+afterEach(() => vi.unstubAllEnvs());
 
 const schemas = new DocumentSchemas(openApiDocument('daemon') as unknown as OpenApiDocument);
 const now = Date.parse('2026-01-15T09:30:00.000Z');
 const calibrated: Ratio = { bytesPerToken: 3.2, basis: 'CALIBRATED' };
 
-function columnsOf(entries: readonly Entry[]): Columns {
-  const columns = new Columns();
-  for (const entry of entries) columns.add(entry);
-  return columns;
-}
-
 function report(entries: readonly Entry[], options: Partial<ReportOptions> = {}) {
-  const made = savingsReport(columnsOf(entries), {
+  const made = savingsReport(entries.map(rowOf), {
     since: undefined,
     granularity: undefined,
     now,
     ratio: heuristicRatio,
-    local: new LocalTime('UTC'),
     ...options,
   });
   const check = schemas.named('SavingsReport');
@@ -191,8 +186,8 @@ test('the report is what a plain count gives, and its intervals add up to it', (
       reportInputs,
       ({ entries, rest: { moment, zone, granularity, ratio, windowMs } }) => {
         const since = windowMs === null ? undefined : moment - windowMs;
-        const local = new LocalTime(zone);
-        const made = report(entries, { since, granularity, now: moment, ratio, local });
+        vi.stubEnv('TZ', zone);
+        const made = report(entries, { since, granularity, now: moment, ratio });
         const count = naiveCount(entries, since ?? -Infinity, ratio);
 
         expect(made.events).toBe(count.events);

@@ -1,9 +1,9 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp } from '@millrace/kit/units';
 import { dollarsOf, priceOf, ratesOf } from '../spend/pricing.js';
-import type { Columns, Row } from './ledger.js';
+import type { Row } from './ledger.js';
 import { features, type Feature } from './entry.js';
-import { indexOf, intervalsOf, type Granularity, type LocalTime } from './local-time.js';
+import { indexOf, intervalsOf, type Granularity } from '../core/local-time.js';
 import { tokensIn, type Ratio } from './calibrate.js';
 
 type Report = DaemonSchema<'SavingsReport'>;
@@ -15,7 +15,6 @@ export interface ReportOptions {
   granularity: Granularity | undefined;
   now: number;
   ratio: Ratio;
-  local: LocalTime;
 }
 
 /** The model that would have read it is unknown, and unknown models are priced at the top tier. */
@@ -29,11 +28,12 @@ interface Saved {
 }
 
 /** Builds the report from the ledger. */
-export function savingsReport(rows: Columns, options: ReportOptions): Report {
+export function savingsReport(rows: readonly Row[], options: ReportOptions): Report {
   const { since, ratio } = options;
   const totals = new Map<Feature, Saved & { events: number }>();
   let first = Infinity;
-  rows.each(since ?? -Infinity, (row) => {
+  for (const row of rows) {
+    if (row.at < (since ?? -Infinity)) continue;
     first = Math.min(first, row.at);
     const saved = savedBy(row, ratio);
     const total = totals.get(row.feature) ?? { raw: 0, retained: 0, output: 0, events: 0 };
@@ -42,7 +42,7 @@ export function savingsReport(rows: Columns, options: ReportOptions): Report {
     total.output += saved.output;
     total.events += 1;
     totals.set(row.feature, total);
-  });
+  }
   const context = contextAxis(totals);
   const from = since ?? Math.min(first, options.now);
   return {
@@ -109,11 +109,11 @@ const nothing = { raw: 0, retained: 0, output: 0, events: 0 };
 
 /** Idle intervals are 0. Savings before the first interval are included in `cumulative`. */
 function trend(
-  rows: Columns,
+  rows: readonly Row[],
   options: ReportOptions & { from: number; granularity: Granularity },
 ): Bucket[] {
-  const { from, now, local, granularity, since = -Infinity, ratio } = options;
-  const intervals = intervalsOf(granularity, { from, to: now }, local);
+  const { from, now, granularity, since = -Infinity, ratio } = options;
+  const intervals = intervalsOf(granularity, { from, to: now });
   const buckets = intervals.map(({ start, label }): Bucket => ({
     ts: Math.floor(start / 1000),
     date: label,
@@ -124,19 +124,20 @@ function trend(
   }));
   if (buckets.length === 0) return buckets;
   let running = 0;
-  rows.each(since, (row) => {
+  for (const row of rows) {
+    if (row.at < since) continue;
     const { raw, retained } = savedBy(row, ratio);
     const isContext = row.feature !== 'llm_offload';
     if (row.at < intervals[0]!.start) {
       if (isContext) running += raw - retained;
-      return;
+      continue;
     }
     // Rows in the future, after a clock change, count for the last interval.
     const bucket = buckets[indexOf(intervals, row.at)]!;
     bucket.events += 1;
     if (isContext) bucket.saved_tokens += raw - retained;
     bucket.by_feature[row.feature] = (bucket.by_feature[row.feature] ?? 0) + raw - retained;
-  });
+  }
   for (const bucket of buckets) {
     running += bucket.saved_tokens;
     bucket.cumulative = running;

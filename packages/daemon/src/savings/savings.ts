@@ -3,7 +3,6 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/api.js';
 import { Ledger } from './ledger.js';
-import { LocalTime } from './local-time.js';
 import { ledgerFile } from './files.js';
 import { readRatio, newestSamples } from './calibrate.js';
 import { savingsReport } from './report.js';
@@ -17,8 +16,6 @@ export interface SavingsParts {
   isOn: boolean;
   /** The setting `savings_samples`. */
   keepsSamples: boolean;
-  /** Time zone of days and hours; default: that of this machine. */
-  zone?: string | undefined;
 }
 
 export interface SavingsQuery {
@@ -32,18 +29,14 @@ const maxSamplesShown = 50;
 
 /** Reports savings from the ledger, which other processes append to concurrently. */
 export class Savings {
-  readonly #parts: SavingsParts;
   readonly #ledger: Ledger;
-  readonly #local: LocalTime;
 
-  constructor(parts: SavingsParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: SavingsParts) {
     this.#ledger = new Ledger(ledgerFile(parts.dataDir), parts.log);
-    this.#local = new LocalTime(parts.zone);
   }
 
   async report({ since, bucket, samples }: SavingsQuery): Promise<DaemonSchema<'SavingsReport'>> {
-    const { clock, dataDir, log, isOn, keepsSamples } = this.#parts;
+    const { clock, dataDir, log, isOn, keepsSamples } = this.parts;
     if (!isOn) {
       throw fail(
         'SAVINGS_DISABLED',
@@ -60,7 +53,6 @@ export class Savings {
       granularity: bucket === 'day' || bucket === 'hour' ? bucket : undefined,
       now,
       ratio,
-      local: this.#local,
     });
     if (!samples) return report;
     const window = { max: maxSamplesShown, since: from ?? -Infinity };

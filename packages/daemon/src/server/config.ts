@@ -17,6 +17,16 @@ export { tmuxSocket } from '../sessions/drivers/session-files.js';
 export * from '../storage/data-files.js';
 export { ensureToken } from './access/tokens.js';
 
+/** A setting with its description. */
+const note = <Schema extends z.ZodType>(schema: Schema, description: string, more: object = {}) =>
+  schema.meta({ description, ...more });
+
+/** A setting that can change while the daemon runs. */
+const live = <Schema extends z.ZodType>(schema: Schema, description: string, more: object = {}) =>
+  schema.meta({ live: true, description, ...more });
+
+const flag = (isOn: boolean) => z.boolean().default(isOn);
+
 const backendId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
@@ -61,86 +71,88 @@ const variableName = z
   .meta({ expected: 'the name of a variable, or a prefix and *' });
 
 const agents = z.object({
-  env: z
-    .union([z.array(variableName), z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string())])
-    .default([])
-    .meta({ description: 'Additional environment variables for agents', placeholder: 'names' }),
-  env_inherit: z.enum(['allowlist', 'all']).default('allowlist').meta({
-    description: "Which of the daemon's environment variables agents inherit",
-    placeholder: 'allowlist|all',
-  }),
-  trust_workspace: z.array(backendId).default([]).meta({
-    description: 'Backends whose own check for trusted workspaces is skipped (gemini)',
-    placeholder: 'ids',
-  }),
-  adapters: z
-    .record(backendId, z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]))
-    .default({})
-    .meta({
-      description: 'Programs that speak the Agent Client Protocol for a backend, by its id',
+  env: note(
+    z
+      .union([z.array(variableName), z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string())])
+      .default([]),
+    'Additional environment variables for agents',
+    { placeholder: 'names' },
+  ),
+  env_inherit: note(
+    z.enum(['allowlist', 'all']).default('allowlist'),
+    "Which of the daemon's environment variables agents inherit",
+    { placeholder: 'allowlist|all' },
+  ),
+  trust_workspace: note(
+    z.array(backendId).default([]),
+    'Backends whose own check for trusted workspaces is skipped (gemini)',
+    { placeholder: 'ids' },
+  ),
+  adapters: note(
+    z
+      .record(backendId, z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]))
+      .default({}),
+    'Programs that speak the Agent Client Protocol for a backend, by its id',
+    {
       expected: 'backend ids with a program, or a list of the program and its arguments',
       placeholder: 'map',
-    }),
-  tools: z.boolean().default(true).meta({
-    live: true,
-    description: "Give agents the daemon's MCP tools, where their program takes them by a flag",
-  }),
-  token_rights: z.enum(['children', 'full']).default('children').meta({
-    live: true,
-    description: "What an agent's own token may do: act on agents that it started, or everything",
-    placeholder: 'children|full',
-  }),
-  max_depth: z
-    .int()
-    .min(1)
-    .max(10)
-    .default(3)
-    .meta({ live: true, description: 'How deep agents may start agents; one of a person is at 1' }),
-  max_children: z
-    .int()
-    .min(0)
-    .max(100)
-    .default(8)
-    .meta({ live: true, description: 'Most running agents that one agent may have started' }),
-  feedback_interval: duration({ min: 100 }).prefault('60s').meta({
-    live: true,
-    description: 'How often CI and the pull request of a plan with feedback are read',
-  }),
+    },
+  ),
+  tools: live(
+    flag(true),
+    "Give agents the daemon's MCP tools, where their program takes them by a flag",
+  ),
+  token_rights: live(
+    z.enum(['children', 'full']).default('children'),
+    "What an agent's own token may do: act on agents that it started, or everything",
+    { placeholder: 'children|full' },
+  ),
+  max_depth: live(
+    z.int().min(1).max(10).default(3),
+    'How deep agents may start agents; one of a person is at 1',
+  ),
+  max_children: live(
+    z.int().min(0).max(100).default(8),
+    'Most running agents that one agent may have started',
+  ),
+  feedback_interval: live(
+    duration({ min: 100 }).prefault('60s'),
+    'How often CI and the pull request of a plan with feedback are read',
+  ),
 });
 
 const drivers = z.object({
-  default: z.enum(['auto', 'acp', 'tmux', 'headless']).default('auto').meta({
-    live: true,
-    description: 'Driver of new agents; auto: acp where a backend has it, else tmux, headless',
-    placeholder: 'auto|acp|tmux|headless',
-  }),
+  default: live(
+    z.enum(['auto', 'acp', 'tmux', 'headless']).default('auto'),
+    'Driver of new agents; auto: acp where a backend has it, else tmux, headless',
+    { placeholder: 'auto|acp|tmux|headless' },
+  ),
 });
 
 const permissions = z.object({
-  policy: z
-    .array(
-      z.object({
-        backend: z
-          .string()
-          .regex(/^[A-Za-z0-9._*-]{1,64}$/)
-          .optional()
-          .meta({ expected: 'the id of a backend, with * for any characters' }),
-        tool: z
-          .string()
-          .regex(/^[^()\s][^()]*(?:\([^\n]*\))?$/)
-          .meta({ expected: 'a tool such as execute, edit or execute(git status*)' }),
-        action: z.enum(['allow', 'ask', 'deny']),
-      }),
-    )
-    .default([])
-    .meta({
-      live: true,
-      description: 'Rules that answer permission requests; the first match decides',
-    }),
-  timeout: duration({ min: 1000 }).prefault('1h').meta({
-    live: true,
-    description: 'How long a headless agent waits for a permission before it is denied',
-  }),
+  policy: live(
+    z
+      .array(
+        z.object({
+          backend: z
+            .string()
+            .regex(/^[A-Za-z0-9._*-]{1,64}$/)
+            .optional()
+            .meta({ expected: 'the id of a backend, with * for any characters' }),
+          tool: z
+            .string()
+            .regex(/^[^()\s][^()]*(?:\([^\n]*\))?$/)
+            .meta({ expected: 'a tool such as execute, edit or execute(git status*)' }),
+          action: z.enum(['allow', 'ask', 'deny']),
+        }),
+      )
+      .default([]),
+    'Rules that answer permission requests; the first match decides',
+  ),
+  timeout: live(
+    duration({ min: 1000 }).prefault('1h'),
+    'How long a headless agent waits for a permission before it is denied',
+  ),
 });
 
 /** What a person's own command line shows and writes; see sessions/cli/own-rules.ts. */
@@ -186,113 +198,83 @@ const cliRules = {
 };
 
 const backends = z.object({
-  limit_retry: duration()
-    .prefault('15m')
-    .meta({ live: true, description: 'How long a rate-limited free backend is skipped' }),
-  extra: z
-    .array(
-      z.object({
-        id: backendId.refine((id) => id !== 'local', { error: 'is reserved: choose another id' }),
-        binary: z.string().min(1).meta({ expected: 'the name of a program or an absolute path' }),
-        args: z
-          .array(z.string())
-          .optional()
-          .meta({ expected: 'a list of arguments, with {prompt} in place of the prompt' }),
-        like: backendId
-          .optional()
-          .meta({ expected: 'the id of a built-in CLI that it behaves like' }),
-        ...cliRules,
-      }),
-    )
-    .default([])
-    .meta({ description: 'Additional agent CLIs' }),
-  local_url: httpUrl()
-    .default('http://127.0.0.1:11434')
-    .meta({ description: 'URL of the local model server (Ollama or OpenAI-compatible)' }),
-  local_model: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: 'Local model to use (default: the first one served)' }),
-  think_timeout: duration({ min: 1 })
-    .prefault('2m')
-    .meta({ live: true, description: 'Timeout of one prompt on one backend' }),
+  limit_retry: live(duration().prefault('15m'), 'How long a rate-limited free backend is skipped'),
+  extra: note(
+    z
+      .array(
+        z.object({
+          id: backendId.refine((id) => id !== 'local', { error: 'is reserved: choose another id' }),
+          binary: z.string().min(1).meta({ expected: 'the name of a program or an absolute path' }),
+          args: z
+            .array(z.string())
+            .optional()
+            .meta({ expected: 'a list of arguments, with {prompt} in place of the prompt' }),
+          like: backendId
+            .optional()
+            .meta({ expected: 'the id of a built-in CLI that it behaves like' }),
+          ...cliRules,
+        }),
+      )
+      .default([]),
+    'Additional agent CLIs',
+  ),
+  local_url: note(
+    httpUrl().default('http://127.0.0.1:11434'),
+    'URL of the local model server (Ollama or OpenAI-compatible)',
+  ),
+  local_model: note(
+    z.string().min(1).optional(),
+    'Local model to use (default: the first one served)',
+  ),
+  think_timeout: live(duration({ min: 1 }).prefault('2m'), 'Timeout of one prompt on one backend'),
 });
 
 const tokens = z.object({
-  warn: count().prefault('200k').meta({ live: true, description: 'Context size of a warning' }),
-  critical: count()
-    .prefault('400k')
-    .meta({ live: true, description: 'Context size of a critical alert' }),
-  warn_pct: percent.meta({
-    live: true,
-    description: "Context size of a warning in percent of the model's window; 0: none",
-  }),
-  critical_pct: percent.meta({
-    live: true,
-    description: "Context size of a critical alert in percent of the model's window; 0: none",
-  }),
-  guard: z
-    .boolean()
-    .default(true)
-    .meta({ live: true, description: 'Watch the context size of agents' }),
-  warn_alert: z
-    .boolean()
-    .default(true)
-    .meta({ live: true, description: 'Alert on each upward crossing' }),
-  auto_compact: z
-    .boolean()
-    .default(true)
-    .meta({ live: true, description: 'Compact idle agents whose context is critical' }),
-  force_compact: z
-    .boolean()
-    .default(false)
-    .meta({ live: true, description: 'Interrupt busy agents to compact them' }),
-  compact_resume_prompt: z
-    .string()
-    .default('continue')
-    .meta({ live: true, description: 'Prompt sent to an agent after a forced compaction' }),
-  budget_gate: z
-    .boolean()
-    .default(true)
-    .meta({ live: true, description: 'Require confirmation to spawn over a cap' }),
-  budget_daily_usd: dollars.meta({ live: true, description: 'Cap on spend per day; 0: none' }),
-  budget_weekly_usd: dollars.meta({ live: true, description: 'Cap on spend per 7 days; 0: none' }),
-  budget_basis: z.enum(['greater', 'contract', 'exact']).default('greater').meta({
-    live: true,
-    description: 'Spend that a cap is compared with: family rates, exact prices, or the greater',
-    placeholder: 'greater|contract|exact',
-  }),
-  assumed_session_usd: z.number().min(0).default(0.5).meta({
-    live: true,
-    description: 'Assumed cost of a running session until its spend is measured',
-  }),
+  warn: live(count().prefault('200k'), 'Context size of a warning'),
+  critical: live(count().prefault('400k'), 'Context size of a critical alert'),
+  warn_pct: live(percent, "Context size of a warning in percent of the model's window; 0: none"),
+  critical_pct: live(
+    percent,
+    "Context size of a critical alert in percent of the model's window; 0: none",
+  ),
+  guard: live(flag(true), 'Watch the context size of agents'),
+  warn_alert: live(flag(true), 'Alert on each upward crossing'),
+  auto_compact: live(flag(true), 'Compact idle agents whose context is critical'),
+  force_compact: live(flag(false), 'Interrupt busy agents to compact them'),
+  compact_resume_prompt: live(
+    z.string().default('continue'),
+    'Prompt sent to an agent after a forced compaction',
+  ),
+  budget_gate: live(flag(true), 'Require confirmation to spawn over a cap'),
+  budget_daily_usd: live(dollars, 'Cap on spend per day; 0: none'),
+  budget_weekly_usd: live(dollars, 'Cap on spend per 7 days; 0: none'),
+  budget_basis: live(
+    z.enum(['greater', 'contract', 'exact']).default('greater'),
+    'Spend that a cap is compared with: family rates, exact prices, or the greater',
+    { placeholder: 'greater|contract|exact' },
+  ),
+  assumed_session_usd: live(
+    z.number().min(0).default(0.5),
+    'Assumed cost of a running session until its spend is measured',
+  ),
 });
 
 const notify = z.object({
-  enabled: z
-    .boolean()
-    .default(false)
-    .meta({ live: true, description: 'Show desktop notifications' }),
-  webhook_enabled: z
-    .boolean()
-    .default(false)
-    .meta({ live: true, description: 'Send alerts to the webhook' }),
-  webhook_url: z
-    .string()
-    .regex(/^(?:https?:\/\/[^\s/]+.*)?$/)
-    .default('')
-    .meta({
-      live: true,
-      description: 'URL that receives alerts',
-      expected: 'an http or https URL',
-    }),
-  webhook_secret: secret()
-    .optional()
-    .meta({ description: 'Secret that signs alerts (default: created at the first start)' }),
-  stuck_after: duration({ min: 1 })
-    .prefault('30m')
-    .meta({ live: true, description: 'Idle time of an agent before an alert' }),
+  enabled: live(flag(false), 'Show desktop notifications'),
+  webhook_enabled: live(flag(false), 'Send alerts to the webhook'),
+  webhook_url: live(
+    z
+      .string()
+      .regex(/^(?:https?:\/\/[^\s/]+.*)?$/)
+      .default(''),
+    'URL that receives alerts',
+    { expected: 'an http or https URL' },
+  ),
+  webhook_secret: note(
+    secret().optional(),
+    'Secret that signs alerts (default: created at the first start)',
+  ),
+  stuck_after: live(duration({ min: 1 }).prefault('30m'), 'Idle time of an agent before an alert'),
 });
 
 const labelText = (expected: string) =>
@@ -302,61 +284,62 @@ const labelText = (expected: string) =>
     .meta({ expected });
 
 const queue = z.object({
-  mode: z.enum(['push', 'pull']).default('push').meta({
-    description: 'Whether the queue calls the daemon, or the daemon claims tasks from the queue',
-    placeholder: 'push|pull',
-  }),
-  name: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9._-]{0,127}$/)
-    .default('agents')
-    .meta({ description: 'Queue to claim from in pull mode', expected: 'the name of a queue' }),
-  labels: z
-    .record(labelText('the name of a label'), labelText('the text of a label'))
-    .default({})
-    .meta({ description: 'Labels of this machine that tasks may require', placeholder: 'map' }),
-  max_agents: z
-    .int()
-    .min(1)
-    .max(100)
-    .default(4)
-    .meta({ description: 'Maximum number of tasks in progress in pull mode' }),
-  lease: duration({ min: 1_000 })
-    .prefault('1m')
-    .meta({ description: 'Time without a sign of life before a pulled task is retried elsewhere' }),
-  url: httpUrl().default('http://127.0.0.1:8081').meta({ description: 'URL of the queue server' }),
-  token: secret()
-    .optional()
-    .meta({ description: 'Bearer token for the queue server; `ctl up` sets it' }),
-  callback_secret: secret()
-    .optional()
-    .meta({ description: 'Secret that signs tasks from the queue; without it they are refused' }),
+  mode: note(
+    z.enum(['push', 'pull']).default('push'),
+    'Whether the queue calls the daemon, or the daemon claims tasks from the queue',
+    { placeholder: 'push|pull' },
+  ),
+  name: note(
+    z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9._-]{0,127}$/)
+      .default('agents'),
+    'Queue to claim from in pull mode',
+    { expected: 'the name of a queue' },
+  ),
+  labels: note(
+    z.record(labelText('the name of a label'), labelText('the text of a label')).default({}),
+    'Labels of this machine that tasks may require',
+    { placeholder: 'map' },
+  ),
+  max_agents: note(
+    z.int().min(1).max(100).default(4),
+    'Maximum number of tasks in progress in pull mode',
+  ),
+  lease: note(
+    duration({ min: 1_000 }).prefault('1m'),
+    'Time without a sign of life before a pulled task is retried elsewhere',
+  ),
+  url: note(httpUrl().default('http://127.0.0.1:8081'), 'URL of the queue server'),
+  token: note(secret().optional(), 'Bearer token for the queue server; `ctl up` sets it'),
+  callback_secret: note(
+    secret().optional(),
+    'Secret that signs tasks from the queue; without it they are refused',
+  ),
 });
 
 const database = z.object({
-  url: httpUrl()
-    .default('http://127.0.0.1:8080')
-    .meta({ description: "URL of the database's REST bridge; those of a cluster, by commas" }),
-  api_key: secret().optional().meta({ description: 'API key for the database, if it needs one' }),
+  url: note(
+    httpUrl().default('http://127.0.0.1:8080'),
+    "URL of the database's REST bridge; those of a cluster, by commas",
+  ),
+  api_key: note(secret().optional(), 'API key for the database, if it needs one'),
 });
 
 const provider = (url: string, name: string) =>
   z
     .object({
-      url: httpUrl()
-        .default(url)
-        .meta({ description: `URL that reports the usage of ${name}` }),
+      url: note(httpUrl().default(url), `URL that reports the usage of ${name}`),
     })
     .prefault({});
 
 const providers = z.object({
   codex: z
     .object({
-      command: z
-        .string()
-        .min(1)
-        .default('codex')
-        .meta({ description: 'Program whose app-server reports the usage of codex' }),
+      command: note(
+        z.string().min(1).default('codex'),
+        'Program whose app-server reports the usage of codex',
+      ),
     })
     .prefault({}),
   cursor: provider(
@@ -384,62 +367,51 @@ const autopilot = z.object({
 });
 
 const schema = z.object({
-  listen: address().prefault('127.0.0.1:8765').meta({ description: 'Address to listen on' }),
-  metrics_listen: address()
-    .optional()
-    .meta({ description: 'Serve /metrics at this address too, without a token' }),
-  data_dir: path()
-    .optional()
-    .meta({
-      description: 'Data directory (default: $XDG_DATA_HOME/millrace)',
-      aliases: ['data'],
-    }),
-  upgrade: z
-    .boolean()
-    .default(true)
-    .meta({ description: 'Back up and upgrade data of an older version; off: refuse it' }),
-  auth: z.enum(['token', 'none']).default('token').meta({
-    description: 'Authentication of callers; none is allowed on loopback only',
-    placeholder: 'token|none',
+  listen: note(address().prefault('127.0.0.1:8765'), 'Address to listen on'),
+  metrics_listen: note(address().optional(), 'Serve /metrics at this address too, without a token'),
+  data_dir: note(path().optional(), 'Data directory (default: $XDG_DATA_HOME/millrace)', {
+    aliases: ['data'],
   }),
-  token: secret().optional().meta({
-    description: 'Bearer token with full access (default: daemon.token in the data directory)',
-  }),
-  read_only_token: secret()
-    .optional()
-    .meta({ description: 'Bearer token with read access (default: its file, likewise)' }),
-  savings: z.boolean().default(true).meta({ description: 'Record savings and spend' }),
-  savings_samples: z
-    .boolean()
-    .default(false)
-    .meta({ description: 'Store samples of raw and shortened text' }),
-  insights: z.boolean().default(true).meta({ description: 'Find patterns in session history' }),
-  metrics: z.boolean().default(true).meta({ description: 'Record resource metrics' }),
-  api_docs: z.boolean().default(true).meta({ description: 'Serve the documentation page' }),
+  upgrade: note(flag(true), 'Back up and upgrade data of an older version; off: refuse it'),
+  auth: note(
+    z.enum(['token', 'none']).default('token'),
+    'Authentication of callers; none is allowed on loopback only',
+    { placeholder: 'token|none' },
+  ),
+  token: note(
+    secret().optional(),
+    'Bearer token with full access (default: daemon.token in the data directory)',
+  ),
+  read_only_token: note(
+    secret().optional(),
+    'Bearer token with read access (default: its file, likewise)',
+  ),
+  savings: note(flag(true), 'Record savings and spend'),
+  savings_samples: note(flag(false), 'Store samples of raw and shortened text'),
+  insights: note(flag(true), 'Find patterns in session history'),
+  metrics: note(flag(true), 'Record resource metrics'),
+  api_docs: note(flag(true), 'Serve the documentation page'),
   backends: backends.prefault({}),
   tokens: tokens.prefault({}),
   notify: notify.prefault({}),
   branches: z
     .object({
-      enabled: z.boolean().default(true).meta({ description: "Track agents' branches" }),
+      enabled: note(flag(true), "Track agents' branches"),
     })
     .prefault({}),
   worktrees: z
     .object({
-      hooks: z
-        .boolean()
-        .default(false)
-        .meta({ description: 'Run hooks and filters of repositories when creating worktrees' }),
-      repo_config: z.boolean().default(true).meta({
-        live: true,
-        description: 'Run the commands that .millrace.yaml of a repository has for its worktrees',
-      }),
+      hooks: note(flag(false), 'Run hooks and filters of repositories when creating worktrees'),
+      repo_config: live(
+        flag(true),
+        'Run the commands that .millrace.yaml of a repository has for its worktrees',
+      ),
     })
     .prefault({}),
-  repos: z
-    .array(z.strictObject({ path: path(), worktree: worktreeSchema }))
-    .default([])
-    .meta({ live: true, description: 'Rules for the worktrees of repositories' }),
+  repos: live(
+    z.array(z.strictObject({ path: path(), worktree: worktreeSchema })).default([]),
+    'Rules for the worktrees of repositories',
+  ),
   agents: agents.prefault({}),
   permissions: permissions.prefault({}),
   drivers: drivers.prefault({}),
@@ -447,23 +419,19 @@ const schema = z.object({
   database: database.prefault({}),
   providers: providers.prefault({}),
   autopilot: autopilot.prefault({}),
-  max_connections: z
-    .int()
-    .min(1)
-    .default(1_000)
-    .meta({ description: 'Maximum open connections; strangers and idle ones make room, then 503' }),
-  max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
-    .prefault('256MiB')
-    .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
-  drain_timeout_ms: z
-    .int()
-    .min(0)
-    .default(10_000)
-    .meta({ description: 'Time for requests in flight to finish at shutdown' }),
-  log_level: z
-    .enum(logLevels)
-    .optional()
-    .meta({ description: 'Log level (default: $MILLRACE_LOG, or info)' }),
+  max_connections: note(
+    z.int().min(1).default(1_000),
+    'Maximum open connections; strangers and idle ones make room, then 503',
+  ),
+  max_peer_memory_bytes: note(
+    byteSize({ min: 1024 * 1024 }).prefault('256MiB'),
+    'Memory for unfinished requests and unsent responses; beyond it, 429',
+  ),
+  drain_timeout_ms: note(
+    z.int().min(0).default(10_000),
+    'Time for requests in flight to finish at shutdown',
+  ),
+  log_level: note(z.enum(logLevels).optional(), 'Log level (default: $MILLRACE_LOG, or info)'),
 });
 
 /** Every setting of the daemon: a key of config.yaml, a flag, and a variable MILLRACE_... */

@@ -1,15 +1,15 @@
-import type { DaemonSchema, DaemonOperations } from '@millrace/contract/daemon';
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import { cacheJson, eventStream, docsSite, type Handlers, type Problem } from '@millrace/kit/http';
+import { cacheJson, eventStream, docsSite, type Problem } from '@millrace/kit/http';
 import { openApiYaml } from '@millrace/contract/documents';
 import { Refusal } from '@millrace/kit/errors';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getConfig, getSpend, getUsageBlocks, getUsageValue } from '../operations/operations.js';
-import { beyondRights, fail, invalid, ok, type ServedOperations } from '../core/api.js';
+import { beyondRights, fail, invalid, ok, type ServedHandlers } from '../core/api.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
 import {
@@ -33,10 +33,10 @@ export function daemonHandlers(
     random,
     authenticator,
   }: { apiDocs: boolean; clock: Clock; random: Random; authenticator: Authenticator },
-): Handlers<ServedOperations, Caller> {
+): ServedHandlers {
   const { backends, insights, savings, sessions, settings, thinker, usage } = context;
   const registryJson = cacheJson<DaemonSchema<'Registry'>>();
-  const handlers: Handlers<ServedOperations, Caller> = {
+  const handlers: ServedHandlers = {
     getHealth: ok(() => ({ status: 'ok', version: daemonVersion() })),
     ...docsHandlers(apiDocs),
     ...dashboardHandlers(context.dashboard),
@@ -109,7 +109,7 @@ export function daemonHandlers(
 /** Runs the operation of an MCP tool with the code that serves REST. */
 async function callTool(
   { backends }: DaemonContext,
-  handlers: Handlers<ServedOperations, Caller>,
+  handlers: ServedHandlers,
   { operation, params = {}, query = {}, body }: ToolRequest,
   call: { principal: Caller; signal: AbortSignal; log: Log },
 ): Promise<object> {
@@ -152,12 +152,8 @@ function isYes(flag: string | undefined): boolean {
   return flag === '1' || flag === 'true';
 }
 
-type LoginOperations = Pick<DaemonOperations, 'createLoginCode' | 'logIn' | 'logOut'>;
-
 /** Browser login: a one-time code for the token holder, exchanged for a cookie. */
-export function loginHandlers(
-  authenticator: Pick<Authenticator, 'newCode' | 'logIn' | 'logOut'>,
-): Handlers<LoginOperations, Caller> {
+export function loginHandlers(authenticator: Pick<Authenticator, 'newCode' | 'logIn' | 'logOut'>) {
   return {
     createLoginCode: () => {
       const { code, expiresAt } = authenticator.newCode();
@@ -176,17 +172,12 @@ export function loginHandlers(
       body: { logged_in: false, expires_at: null },
       headers: { 'set-cookie': authenticator.logOut({ headers }).setCookie },
     }),
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
 function timeText(time: number): string {
   return new Date(time).toISOString();
 }
-
-type MetricsOperations = Pick<
-  DaemonOperations,
-  'getMetrics' | 'getMetricsHistory' | 'listBranches'
->;
 
 /** The bytes of a backup. What the engine refuses is refused before the first of them. */
 async function backupOf(
@@ -205,7 +196,7 @@ export function metricsHandlers({
   metrics,
   branches,
   spend,
-}: Pick<DaemonContext, 'metrics' | 'branches' | 'spend'>): Handlers<MetricsOperations, Caller> {
+}: Pick<DaemonContext, 'metrics' | 'branches' | 'spend'>) {
   return {
     getMetrics: async () => {
       const [now, scan] = await Promise.all([metrics.read(), spend?.progress()]);
@@ -216,12 +207,10 @@ export function metricsHandlers({
       if (query.refresh) await branches.refresh();
       return { status: 200, body: { branches: await branches.list() } };
     },
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
-export function queueHandlers(
-  context: Pick<DaemonContext, 'queueTasks'>,
-): Handlers<Pick<DaemonOperations, 'receiveQueueTask'>, Caller> {
+export function queueHandlers(context: Pick<DaemonContext, 'queueTasks'>) {
   return {
     receiveQueueTask: async ({ headers, body, exchange }) => ({
       status: 202,
@@ -233,17 +222,14 @@ export function queueHandlers(
       }),
       headers: { 'X-Queue-Async': 'true' },
     }),
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
 const reconnectMs = 2_000;
 /** At shutdown, how long a client has to read what was already sent. */
 const farewellMs = 1_000;
 
-export function eventHandlers(
-  context: Pick<DaemonContext, 'events'>,
-  clock: Clock,
-): Handlers<Pick<DaemonOperations, 'streamEvents'>, Caller> {
+export function eventHandlers(context: Pick<DaemonContext, 'events'>, clock: Clock) {
   return {
     streamEvents: ({ headers, query, signal, ending, exchange }) => {
       const lastId = headers['Last-Event-ID'] ?? query.last_event_id;
@@ -265,7 +251,7 @@ export function eventHandlers(
         headers: { 'x-accel-buffering': 'no' },
       };
     },
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
 async function* textOf(
@@ -277,11 +263,6 @@ async function* textOf(
   yield* eventStream(events, options);
 }
 
-type DocsHandlers = Pick<
-  Handlers<ServedOperations, Caller>,
-  'getDocs' | 'getOpenapi' | 'getDocsAsset'
->;
-
 const site = docsSite({
   title: 'Millrace agent daemon',
   document: '/api/docs/openapi.yaml',
@@ -289,7 +270,7 @@ const site = docsSite({
 });
 
 /** Serves the API documentation page and the OpenAPI document, without network access. */
-export function docsHandlers(isOn: boolean): DocsHandlers {
+export function docsHandlers(isOn: boolean) {
   let yaml: Buffer | undefined;
   const check = () => {
     if (!isOn) throw fail('FEATURE_DISABLED', 'The API documentation is off (setting api_docs).');
@@ -321,7 +302,7 @@ export function docsHandlers(isOn: boolean): DocsHandlers {
         headers: site.headers,
       };
     },
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
 /**

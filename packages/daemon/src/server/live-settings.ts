@@ -38,7 +38,6 @@ const isLive = (key: string) => settingOf.get(key)?.notes.live === true;
 
 /** The settings in force. Those that are `live` change while the daemon runs. */
 export class LiveSettings {
-  readonly #parts: LiveSettingsParts;
   readonly #services: Service[] = [];
   /** Warnings by the name of the service that does not have its settings. */
   readonly #failures = new Map<string, string>();
@@ -48,8 +47,7 @@ export class LiveSettings {
   values: DaemonSettings;
   readonly #updates = new Turns();
 
-  constructor(parts: LiveSettingsParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: LiveSettingsParts) {
     this.#applied = parts.loaded;
     this.values = parts.loaded.values;
   }
@@ -60,7 +58,7 @@ export class LiveSettings {
   }
 
   view(): View {
-    const { filePath } = this.#parts.loaded;
+    const { filePath } = this.parts.loaded;
     if (filePath === undefined) return this.#viewOf(this.#applied, this.#applied, null);
     let text: string;
     try {
@@ -98,7 +96,7 @@ export class LiveSettings {
     this.#applied = next;
     this.values = this.#merged(next);
     const keys = this.#differences(old, this.values);
-    if (keys.length > 0) this.#parts.log.info({ by, keys }, 'settings changed');
+    if (keys.length > 0) this.parts.log.info({ by, keys }, 'settings changed');
     for (const service of this.#services) {
       const { name, group } = service;
       const isSame = isDeepStrictEqual(old[group], this.values[group]);
@@ -113,7 +111,7 @@ export class LiveSettings {
       await apply();
       this.#failures.delete(name);
     } catch (error) {
-      this.#parts.log.error({ err: error, service: name }, 'failed to apply settings');
+      this.parts.log.error({ err: error, service: name }, 'failed to apply settings');
       const warning =
         `The ${group} settings are saved, but the ${name} failed to restart with them: ` +
         `${messageOf(error)}. Restart the daemon.`;
@@ -122,7 +120,7 @@ export class LiveSettings {
   }
 
   #readFile(): { file: string; text: string } {
-    const { filePath: file } = this.#parts.loaded;
+    const { filePath: file } = this.parts.loaded;
     if (file === undefined) {
       throw fail('CONFIG_NOT_WRITABLE', 'The daemon was started without a config file.');
     }
@@ -137,7 +135,7 @@ export class LiveSettings {
   }
 
   #loadText(text: string): Loaded {
-    const { loaded } = this.#parts;
+    const { loaded } = this.parts;
     // Without a file there is none to name as the source.
     if (text === '' && this.#applied.file === undefined) return this.#applied;
     return loaded.withFileText(text);
@@ -161,7 +159,7 @@ export class LiveSettings {
     if (!isLive(key)) {
       return `${key} applies at the next start of the daemon. Change it with: ctl config set`;
     }
-    const source = this.#parts.loaded.sourceOf(key);
+    const source = this.parts.loaded.sourceOf(key);
     if (source.kind === 'flag') return `${key} is set by --${source.flag}, which wins.`;
     if (source.kind === 'environment') return `${key} is set by $${source.variable}, which wins.`;
     return undefined;
@@ -182,11 +180,11 @@ export class LiveSettings {
   /** Why the text cannot be changed like this, without the place in the file. */
   #mistakeIn(before: string, changes: readonly YamlChange[]): string | undefined {
     try {
-      this.#parts.loaded.withFileText(editYaml(before, changes));
+      this.parts.loaded.withFileText(editYaml(before, changes));
       return undefined;
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
-      const file = this.#parts.loaded.file ?? this.#parts.loaded.filePath!;
+      const file = this.parts.loaded.file ?? this.parts.loaded.filePath!;
       return error.message
         .split('\n')
         .map((line) => withoutPlace(line, file))
@@ -196,7 +194,7 @@ export class LiveSettings {
 
   /** The values at start with the live ones of `next`. */
   #merged(next: Loaded): DaemonSettings {
-    const values = structuredClone(this.#parts.loaded.values);
+    const values = structuredClone(this.parts.loaded.values);
     for (const { key, path } of daemonConfig.settings) {
       if (!isLive(key)) continue;
       let [from, to] = [next.values, values] as unknown as [Tree, Tree];
@@ -216,7 +214,7 @@ export class LiveSettings {
 
   /** `applied` has the live settings in force, `inFile` what the config file has now. */
   #viewOf(applied: Loaded, inFile: Loaded, revision: string | null): View {
-    const { loaded, ...parts } = this.#parts;
+    const { loaded, ...parts } = this.parts;
     const entryOf = new Map(applied.entries.map((entry) => [entry.key, entry]));
     const inForce = {
       file: applied.file && resolve(loaded.filePath ?? applied.file),

@@ -18,7 +18,7 @@ import { importDeprecatedOnce, type Store } from '../storage/store.js';
 import { thinkWithCli } from '../think/cli.js';
 import { thinkWithLocal } from '../think/local.js';
 import { Thinker } from '../think/thinker.js';
-import { createUsage, type Usage } from '../usage/usage.js';
+import { Usage } from '../usage/usage.js';
 import { programHelpFile, type DaemonSettings } from './config.js';
 import { privateFolder } from './data-directory.js';
 import type { LiveSettings } from './live-settings.js';
@@ -110,7 +110,7 @@ export function openAccounts(base: Base, backends: Backends): Accounts {
   const recorder = isOn ? new SavingsRecorder({ dataDir, ...world, keepsSamples }) : undefined;
   const thinker = thinkerOf(base, backends, recorder);
   undo.add(() => thinker.close());
-  const usage = createUsage({
+  const usage = new Usage({
     clock,
     log,
     home: environment['HOME'] || homedir(),

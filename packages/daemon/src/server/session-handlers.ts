@@ -1,5 +1,4 @@
-import type { DaemonOperations, DaemonSchema } from '@millrace/contract/daemon';
-import type { Handlers } from '@millrace/kit/http';
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { World } from '@millrace/kit/world';
@@ -13,24 +12,8 @@ import {
   waitForSession,
 } from '../operations/operations.js';
 import { checkChild, checkOwn, visibleSessions } from './agent-rights.js';
-import { ok } from '../core/api.js';
+import { ok, type ServedHandlers } from '../core/api.js';
 import type { Caller } from './access/authenticator.js';
-
-type SessionOperations = Pick<
-  DaemonOperations,
-  | 'spawnSession'
-  | 'listSessions'
-  | 'getSession'
-  | 'deleteSession'
-  | 'getSessionOutput'
-  | 'sendToSession'
-  | 'stopSession'
-  | 'restartSession'
-  | 'serveSession'
-  | 'getSessionScreen'
-  | 'waitForSession'
-  | 'getSessionSummary'
->;
 
 const defaultLines = 500;
 const maxWaitMs = 600_000;
@@ -38,7 +21,7 @@ const maxWaitMs = 600_000;
 export function sessionHandlers(
   context: Pick<DaemonContext, 'sessions' | 'workbench'>,
   clock: Clock,
-): Handlers<SessionOperations, Caller> {
+) {
   const { sessions } = context;
   const idOf = async ({ id }: { id: string }, { agent }: Caller) => {
     if (agent !== undefined) await checkChild(context, agent, id);
@@ -97,20 +80,15 @@ export function sessionHandlers(
     stopSession: forId((id) => sessions.stop(id)),
     serveSession: forId((id) => sessions.serve(id)),
     restartSession: forId((id) => sessions.restart(id)),
-  };
+  } satisfies Partial<ServedHandlers>;
 }
-
-type QuestionOperations = Pick<
-  DaemonOperations,
-  'listQuestions' | 'getQuestion' | 'answerQuestion' | 'createQuestion' | 'waitForQuestion'
->;
 
 const defaultQuestions = 200;
 
 export function questionHandlers(
   context: Pick<DaemonContext, 'questions' | 'sessions'>,
   { clock, random }: Pick<World, 'clock' | 'random'>,
-): Handlers<QuestionOperations, Caller> {
+) {
   return {
     createQuestion: async ({ body, principal, signal }) => {
       const { agent } = principal;
@@ -134,7 +112,7 @@ export function questionHandlers(
     answerQuestion: ok(({ params, body, principal }) =>
       answerQuestion(context, params.id, body, principal.name),
     ),
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
 /** Answers a question, and waits until the agent has accepted the answer. */
@@ -147,20 +125,9 @@ export function answerQuestion(
   return questions.answer(id, request, by, (stored, answer) => sessions.answer(stored, answer));
 }
 
-type WorkbenchOperations = Pick<
-  DaemonOperations,
-  | 'getBoard'
-  | 'getSessionDiff'
-  | 'commitSession'
-  | 'pushSession'
-  | 'openPullRequest'
-  | 'mergeSession'
-  | 'rebaseSession'
->;
-
 export function workbenchHandlers(
   context: Pick<DaemonContext, 'sessions' | 'branches' | 'workbench'>,
-): Handlers<WorkbenchOperations, Caller> {
+) {
   const { sessions, workbench } = context;
   const sessionOf = ({ id }: { id: string }) => getSession(context, id);
   return {
@@ -196,7 +163,7 @@ export function workbenchHandlers(
         'rebase',
         await workbench.rebase(await sessionOf(params), body ?? {}),
       ),
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
 /** Responds, and logs the caller and the branch change. */
@@ -205,14 +172,7 @@ function audited<Result extends object>(log: Log, { name }: Caller, action: stri
   return { status: 200 as const, body };
 }
 
-type PipelineOperations = Pick<
-  DaemonOperations,
-  'listPipelines' | 'createPipeline' | 'getPipeline' | 'startPipeline' | 'cancelPipeline'
->;
-
-export function pipelineHandlers({
-  pipelines,
-}: Pick<DaemonContext, 'pipelines'>): Handlers<PipelineOperations, Caller> {
+export function pipelineHandlers({ pipelines }: Pick<DaemonContext, 'pipelines'>) {
   return {
     listPipelines: ok(async () => ({ pipelines: await pipelines.list() })),
     createPipeline: async ({ body }) => {
@@ -223,25 +183,11 @@ export function pipelineHandlers({
     getPipeline: ok(({ params }) => pipelines.get(params.id)),
     startPipeline: ok(({ params }) => pipelines.start(params.id)),
     cancelPipeline: ok(({ params }) => pipelines.cancel(params.id)),
-  };
+  } satisfies Partial<ServedHandlers>;
 }
 
-type PlanOperations = Pick<
-  DaemonOperations,
-  | 'listPlans'
-  | 'createPlan'
-  | 'getPlan'
-  | 'cancelPlan'
-  | 'pickSession'
-  | 'claimPlanTask'
-  | 'completePlanTask'
-  | 'listReadyTasks'
->;
-
 /** Plans; an agent's own token reaches those that it and its agents have made. */
-export function planHandlers({
-  plans,
-}: Pick<DaemonContext, 'plans'>): Handlers<PlanOperations, Caller> {
+export function planHandlers({ plans }: Pick<DaemonContext, 'plans'>) {
   return {
     listPlans: ok(async ({ principal }) => ({ plans: await plans.list(principal) })),
     createPlan: async ({ body, principal }) => {
@@ -260,22 +206,20 @@ export function planHandlers({
       plans.complete(principal, id, key, body),
     ),
     listReadyTasks: ok(async ({ principal }) => ({ tasks: await plans.ready(principal) })),
-  };
+  } satisfies Partial<ServedHandlers>;
 }
-
-type InboxOperations = Pick<DaemonOperations, 'setForceCompact' | 'listInbox' | 'markNoteRead'>;
 
 const defaultNotes = 200;
 
 /** Context guard and inbox. */
 export function inboxHandlers(
   context: Pick<DaemonContext, 'sessions' | 'notify' | 'forceCompact'>,
-): Handlers<InboxOperations, Caller> {
+) {
   return {
     setForceCompact: ok(({ params, body }) => setForceCompact(context, params.id, body)),
     listInbox: ok(async ({ query: { unread = false, limit = defaultNotes } }) => ({
       notes: await context.notify.list({ unread, limit }),
     })),
     markNoteRead: ok(({ params }) => context.notify.markRead(params.id)),
-  };
+  } satisfies Partial<ServedHandlers>;
 }

@@ -1,3 +1,4 @@
+import { Refusal } from '@millrace/kit/errors';
 import type { Sessions } from './port.js';
 
 const outputLines = 1_000;
@@ -12,6 +13,15 @@ export async function answerOf(
   if (answer !== '') return answer;
   const { lines } = await sessions.output(id, { limit: outputLines });
   return tailOf(lines.join('\n'), maxBytes);
+}
+
+/** Stops a session; one that was deleted is stopped already. */
+export async function stopSession(sessions: Pick<Sessions, 'stop'>, id: string): Promise<void> {
+  try {
+    await sessions.stop(id);
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === 'SESSION_NOT_FOUND')) throw error;
+  }
 }
 
 const encoder = new TextEncoder();

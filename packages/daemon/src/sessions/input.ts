@@ -30,11 +30,9 @@ export interface AgentInputParts {
 
 /** Writes texts and answers to agents, each by way of its driver. */
 export class AgentInput {
-  readonly #parts: AgentInputParts;
   readonly #conversation: Conversation;
 
-  constructor(parts: AgentInputParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: AgentInputParts) {
     this.#conversation = new Conversation({ clock: parts.clock, driver: parts.tmux });
   }
 
@@ -42,7 +40,7 @@ export class AgentInput {
   async say(entry: Entry, text: string): Promise<boolean> {
     const { id, driver } = entry.session;
     if (driver !== 'acp') return this.#conversation.say(id, this.#kind(entry), text);
-    return (await this.#parts.acp.call(id, { do: 'prompt', text })).reply === 'taken';
+    return (await this.parts.acp.call(id, { do: 'prompt', text })).reply === 'taken';
   }
 
   /** Selects an option of the dialog on the agent's screen. */
@@ -59,7 +57,7 @@ export class AgentInput {
   }
 
   #kind(entry: Entry): ScreenKind {
-    return screenKindOf(this.#parts.settings.values.backends.extra, entry);
+    return screenKindOf(this.parts.settings.values.backends.extra, entry);
   }
 
   /** Answers a permission request; `message` goes to a headless agent that is denied one. */
@@ -69,7 +67,7 @@ export class AgentInput {
     option: string,
     message: string | undefined,
   ): Promise<'taken' | 'gone'> {
-    const { acp, requests, dataDir } = this.#parts;
+    const { acp, requests, dataDir } = this.parts;
     const { id, driver } = session;
     const [starts, permission = ''] = ref.split('-');
     if (Number(starts) !== handle.starts) return 'gone';
@@ -82,7 +80,7 @@ export class AgentInput {
   }
 
   async interrupt({ session: { id, driver } }: Entry): Promise<void> {
-    if (driver === 'acp') await this.#parts.acp.call(id, { do: 'cancel' });
+    if (driver === 'acp') await this.parts.acp.call(id, { do: 'cancel' });
     else await this.#conversation.interrupt(id);
   }
 }

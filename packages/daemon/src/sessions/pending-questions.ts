@@ -31,17 +31,15 @@ export interface PendingQuestionsParts {
 
 /** Turns requests of agents into questions, and answers those that the policy decides. */
 export class PendingQuestions {
-  readonly #parts: PendingQuestionsParts;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(parts: PendingQuestionsParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: PendingQuestionsParts) {
     parts.store.onChange((change) => this.#handleChange(change));
   }
 
   /** Closes the questions of agents that ended while no daemon ran. */
   async begin(): Promise<void> {
-    const { store, questions } = this.#parts;
+    const { store, questions } = this.parts;
     for (const id of questions.askingSessions()) {
       const entry = store.get(id);
       if (!entry || isEnded(entry.session)) await this.#closeAll(id);
@@ -60,7 +58,7 @@ export class PendingQuestions {
   }
 
   async #observeDialog({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {
-    const { store, questions } = this.#parts;
+    const { store, questions } = this.parts;
     // It got an answer or a text since its screen was read.
     if (store.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
     const open = questions.openOf(session.id).filter(({ ref }) => ref === null);
@@ -77,7 +75,7 @@ export class PendingQuestions {
     { session, handle }: Entry,
     pending: readonly PendingPermission[],
   ): Promise<boolean> {
-    const { questions } = this.#parts;
+    const { questions } = this.parts;
     const refs = new Map(pending.map((each) => [permissionRef(handle.starts, each.id), each]));
     for (const { question, ref } of questions.openOf(session.id)) {
       if (ref === null || isFromCall(ref) || isFromPlan(ref)) continue;
@@ -96,8 +94,8 @@ export class PendingQuestions {
 
   /** There may be no person to answer, and a headless run has to end. */
   async #denyExpired(id: string): Promise<void> {
-    const { questions, clock } = this.#parts;
-    const timeoutMs = this.#parts.settings.values.permissions.timeout;
+    const { questions, clock } = this.parts;
+    const timeoutMs = this.parts.settings.values.permissions.timeout;
     for (const { question } of questions.openOf(id)) {
       if (clock.now() - Date.parse(question.asked_at) < timeoutMs) continue;
       const option = question.options.find(({ kind }) => kind === 'reject');
@@ -109,7 +107,7 @@ export class PendingQuestions {
 
   /** Adds a question, and lets the policy answer; true when it has. */
   async #add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
-    const { questions, settings, log } = this.#parts;
+    const { questions, settings, log } = this.parts;
     const { question, isNew } = await questions.add(session.id, content);
     if (!isNew) return false;
     const decision = decide(settings.values.permissions.policy, session.backend, question);
@@ -123,10 +121,10 @@ export class PendingQuestions {
 
   /** Answers without a person; false when the agent did not accept it. */
   async #answer(id: string, option: string, by: string, message?: string): Promise<boolean> {
-    const { questions, log } = this.#parts;
+    const { questions, log } = this.parts;
     try {
       await questions.answer(id, { option_id: option }, by, (...answer) =>
-        this.#parts.deliver(...answer, message),
+        this.parts.deliver(...answer, message),
       );
       return true;
     } catch (error) {
@@ -138,16 +136,16 @@ export class PendingQuestions {
   #handleChange({ before, after }: SessionChange): void {
     const id = after?.id ?? before?.id;
     if (id === undefined || (after && !isEnded(after))) return;
-    if (this.#parts.questions.openOf(id).length === 0) return;
+    if (this.parts.questions.openOf(id).length === 0) return;
     this.#work = this.#work
       .then(() => this.#closeAll(id))
       .catch((error: unknown) => {
-        this.#parts.log.error({ err: error, session: id }, 'failed to close questions');
+        this.parts.log.error({ err: error, session: id }, 'failed to close questions');
       });
   }
 
   async #closeAll(id: string): Promise<void> {
-    const { questions } = this.#parts;
+    const { questions } = this.parts;
     for (const { question, ref } of questions.openOf(id)) {
       // A plan asks about the work of an agent that has ended.
       if (!isFromPlan(ref)) await questions.close(question.id);

@@ -36,7 +36,6 @@ const quietMs = 1_500;
 
 /** Feeds events to the state machine of each session, and carries out the effects. */
 export class SessionRunner {
-  readonly #parts: RunnerParts;
   readonly #inspector: Inspector;
   /** Serializes starts and stops of the agent of a session. */
   readonly #turns = new Turns();
@@ -50,8 +49,7 @@ export class SessionRunner {
   #nextInspection: Timer | undefined;
   #isClosed = false;
 
-  constructor(parts: RunnerParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: RunnerParts) {
     this.#inspector = new Inspector({ ...parts, drivers: Object.values(parts.drivers) });
   }
 
@@ -83,8 +81,8 @@ export class SessionRunner {
 
   /** Applies events that happen now, and carries out the effects. */
   async feed(id: string, ...events: Untimed[]): Promise<Step | undefined> {
-    const at = this.#parts.clock.now();
-    const after = await this.#parts.store.feed(
+    const at = this.parts.clock.now();
+    const after = await this.parts.store.feed(
       id,
       events.map((event) => ({ at, ...event })),
     );
@@ -122,7 +120,7 @@ export class SessionRunner {
   #start(id: string, how: StartKind): void {
     const start = this.#launch(id, how)
       .catch(async (error: unknown) => {
-        this.#parts.log.error({ err: error, session: id }, 'failed to start session');
+        this.parts.log.error({ err: error, session: id }, 'failed to start session');
         const reason = 'internal error, see the daemon log';
         await this.feed(id, { type: 'not_started', reason });
       })
@@ -134,10 +132,10 @@ export class SessionRunner {
   }
 
   async #launch(id: string, how: StartKind): Promise<void> {
-    const entry = this.#parts.store.get(id);
+    const entry = this.parts.store.get(id);
     if (!entry) return;
     const trouble = await this.#setUp(entry);
-    const plan = trouble ?? (await planLaunch(this.#parts, entry, how));
+    const plan = trouble ?? (await planLaunch(this.parts, entry, how));
     if ('failure' in plan) {
       await this.feed(id, { type: 'not_started', reason: plan.failure });
       return;
@@ -157,7 +155,7 @@ export class SessionRunner {
   async #setUp({ session, handle }: SessionState): Promise<{ failure: string } | undefined> {
     const { id, worktree } = session;
     if (worktree === null || !handle.worktree) return undefined;
-    const { settings, clock, dataDir, variablesFor } = this.#parts;
+    const { settings, clock, dataDir, variablesFor } = this.parts;
     const { root } = handle.worktree;
     const abort = new AbortController();
     this.#setups.set(id, abort);
@@ -197,24 +195,24 @@ export class SessionRunner {
       await this.#driverOf(session).cancelTurn?.(id);
     } catch (error) {
       // Its process is ended all the same.
-      this.#parts.log.warn({ err: error, session: id }, 'failed to cancel turn');
+      this.parts.log.warn({ err: error, session: id }, 'failed to cancel turn');
     }
-    await endFamily(pid!, this.#parts.clock);
+    await endFamily(pid!, this.parts.clock);
   }
 
   async #settle({ session }: SessionState, pid: number | null): Promise<void> {
     const { id } = session;
     const wasSeen = this.#inspector.forget(id);
     // Its remaining children are ended too, unless its pid may have been reused.
-    if (pid !== null && wasSeen) await endLeftovers(pid, this.#parts.clock);
+    if (pid !== null && wasSeen) await endLeftovers(pid, this.parts.clock);
     await this.#driverOf(session).release(id);
-    this.#parts.requests.release(sessionDirectory(this.#parts.dataDir, id));
+    this.parts.requests.release(sessionDirectory(this.parts.dataDir, id));
     await this.feed(id, { type: 'settled' });
   }
 
   #schedule(id: string, restartAt: number): void {
     if (this.#isClosed) return;
-    const { clock } = this.#parts;
+    const { clock } = this.parts;
     this.#restarts.get(id)?.cancel();
     const timer = clock.after(Math.max(0, restartAt - clock.now()), () => {
       this.#restarts.delete(id);
@@ -229,18 +227,18 @@ export class SessionRunner {
 
   /** Sends an agent its first prompt, if it could not be passed at its start. */
   #sendPrompt(id: string, entry: SessionState): void {
-    const inputAt = this.#parts.clock.now();
-    const work = this.#parts.input
+    const inputAt = this.parts.clock.now();
+    const work = this.parts.input
       .say(entry, entry.handle.text ?? entry.session.prompt)
       .then(async (isTaken) => {
         // Where a screen says nothing, it is not typed twice.
-        const keepsPrompt = !isTaken && !this.#parts.input.isBlind(entry);
+        const keepsPrompt = !isTaken && !this.parts.input.isBlind(entry);
         const input = { inputAt, kind: 'prompt' as const, isTaken, keepsPrompt };
         await this.feed(id, { type: 'written', ...input });
         void this.wake();
       })
       .catch((error: unknown) => {
-        this.#parts.log.warn({ err: error, session: id }, 'failed to send prompt');
+        this.parts.log.warn({ err: error, session: id }, 'failed to send prompt');
       })
       .finally(() => this.#prompts.delete(id));
     this.#prompts.set(id, work);
@@ -253,7 +251,7 @@ export class SessionRunner {
     this.#latestInspection = this.#inspections
       .run()
       .catch((error: unknown) => {
-        this.#parts.log.error({ err: error }, 'failed to inspect agents');
+        this.parts.log.error({ err: error }, 'failed to inspect agents');
       })
       .then(() => this.#scheduleInspection());
     return this.#latestInspection;
@@ -261,14 +259,14 @@ export class SessionRunner {
 
   #scheduleInspection(): void {
     this.#nextInspection?.cancel();
-    const live = this.#parts.store.all().filter(({ session }) => !isEnded(session));
+    const live = this.parts.store.all().filter(({ session }) => !isEnded(session));
     if (this.#isClosed || live.length === 0) return;
     const delay = this.#inspector.isLively(live) ? livelyMs : quietMs;
-    this.#nextInspection = this.#parts.clock.after(delay, () => void this.wake());
+    this.#nextInspection = this.parts.clock.after(delay, () => void this.wake());
   }
 
   #inspect(): Promise<void> {
-    const running = this.#parts.store.all().filter((entry) => {
+    const running = this.parts.store.all().filter((entry) => {
       const isLive = ['running', 'stopping'].includes(stageOf(entry));
       return isLive && entry.handle.startMark !== null && !this.#starts.has(entry.session.id);
     });
@@ -277,17 +275,17 @@ export class SessionRunner {
 
   /** What was answered without a person is inspected again. */
   async #take({ entry, events, request }: Inspection): Promise<void> {
-    if (request && (await this.#parts.pending.observe(entry, request))) return;
+    if (request && (await this.parts.pending.observe(entry, request))) return;
     await this.feed(entry.session.id, ...events);
   }
 
   #driverOf({ driver }: Session): Driver {
-    return this.#parts.drivers[driver];
+    return this.parts.drivers[driver];
   }
 
   #inTurnLater(id: string, work: () => Promise<void>, failure: string): void {
     this.inTurn(id, work).catch((error: unknown) => {
-      this.#parts.log.error({ err: error, session: id }, failure);
+      this.parts.log.error({ err: error, session: id }, failure);
     });
   }
 }

@@ -56,12 +56,14 @@ export interface SessionsParts
 /** The agents that this daemon runs. */
 export class AgentSessions implements Sessions {
   readonly #parts: RunnerParts & SessionsParts;
-  readonly #store: SessionStore;
   readonly #runner: SessionRunner;
   readonly #spawner: Spawner;
   readonly #servers: SessionServers;
 
-  private constructor(parts: SessionsParts, store: SessionStore) {
+  private constructor(
+    parts: SessionsParts,
+    private readonly store: SessionStore,
+  ) {
     const { dataDir, clock, acpHost, permissionTool: program } = parts;
     const onNews = () => void this.#runner.wake();
     const requests = new PermissionRequests({ program, onNews });
@@ -70,7 +72,6 @@ export class AgentSessions implements Sessions {
       tmux: new TmuxDriver(parts),
       acp: new AcpDriver({ dataDir, clock, program: acpHost, onNews }),
     };
-    this.#store = store;
     this.#parts = {
       ...parts,
       store,
@@ -107,7 +108,7 @@ export class AgentSessions implements Sessions {
     await this.#parts.pending.begin();
     await this.#servers.begin();
     await runner.wake();
-    for (const { session } of this.#store.all()) await runner.feed(session.id, { type: 'resume' });
+    for (const { session } of this.store.all()) await runner.feed(session.id, { type: 'resume' });
   }
 
   async spawn(
@@ -125,23 +126,23 @@ export class AgentSessions implements Sessions {
   }
 
   secretOf(id: string): string | undefined {
-    const entry = this.#store.get(id);
+    const entry = this.store.get(id);
     return entry && !isEnded(entry.session) ? entry.handle.token : undefined;
   }
 
   list(): Promise<Session[]> {
-    return Promise.resolve(this.#store.all().map(({ session }) => session));
+    return Promise.resolve(this.store.all().map(({ session }) => session));
   }
 
   find(id: string): Promise<Session | undefined> {
-    return Promise.resolve(this.#store.get(id)?.session);
+    return Promise.resolve(this.store.get(id)?.session);
   }
 
   async output(
     id: string,
     from: { after?: number | undefined; limit: number },
   ): Promise<DaemonSchema<'SessionOutput'>> {
-    const { session, handle } = this.#store.need(id);
+    const { session, handle } = this.store.need(id);
     const directory = sessionDirectory(this.#parts.dataDir, id);
     const log = new OutputLog(directory);
     if (session.driver === 'tmux' && isFullScreen(handle.cli)) {
@@ -153,7 +154,7 @@ export class AgentSessions implements Sessions {
 
   /** What its terminal shows, in colour; refuses where there is none. */
   async screen(id: string): Promise<DaemonSchema<'SessionScreen'>> {
-    const { session } = this.#store.need(id);
+    const { session } = this.store.need(id);
     const hasScreen = session.driver === 'tmux' && !isEnded(session);
     const text = hasScreen ? await this.#parts.drivers.tmux.colours(id) : undefined;
     if (text === undefined) {
@@ -164,7 +165,7 @@ export class AgentSessions implements Sessions {
   }
 
   async lastAnswer(id: string): Promise<string | undefined> {
-    const entry = this.#store.need(id);
+    const entry = this.store.need(id);
     const written = await lastAnswer(this.#parts, entry);
     if (written !== undefined || entry.session.driver !== 'tmux') return written;
     const { lines } = await this.output(id, { limit: 1_000 });
@@ -172,7 +173,7 @@ export class AgentSessions implements Sessions {
   }
 
   async send(id: string, text: string): Promise<Session> {
-    const entry = this.#store.need(id);
+    const entry = this.store.need(id);
     if (text.includes('\0')) throw invalid('text', 'holds a NUL, which no agent takes');
     const inputAt = this.#parts.clock.now();
     const { keepsPrompt } = this.#writeTo(id, 'text');
@@ -201,7 +202,7 @@ export class AgentSessions implements Sessions {
     const { session_id: id } = question;
     // An agent waits for the answer in a call of its own, or a plan does.
     if (isFromCall(ref) || isFromPlan(ref)) return 'taken';
-    const entry = this.#store.need(id);
+    const entry = this.store.need(id);
     const { keepsPrompt } = this.#writeTo(id, ref === null ? 'choice' : 'permission');
     if (ref === null && question.kind === 'text') {
       await this.send(id, answer);
@@ -222,7 +223,7 @@ export class AgentSessions implements Sessions {
   }
 
   async interrupt(id: string): Promise<void> {
-    const entry = this.#store.need(id);
+    const entry = this.store.need(id);
     this.#writeTo(id, 'interrupt');
     await this.#parts.input.interrupt(entry);
     void this.#runner.wake();
@@ -230,15 +231,15 @@ export class AgentSessions implements Sessions {
 
   stop(id: string): Promise<Session> {
     return this.#runner.inTurn(id, async () => {
-      this.#store.need(id);
+      this.store.need(id);
       await this.#runner.end(id);
-      return this.#store.need(id).session;
+      return this.store.need(id).session;
     });
   }
 
   restart(id: string, text?: string): Promise<Session> {
     return this.#runner.inTurn(id, async () => {
-      const entry = this.#store.need(id);
+      const entry = this.store.need(id);
       const { status, backend } = entry.session;
       const isAtRest = ['done', 'idle', 'waiting_for_input'].includes(status);
       const how = isAtRest || text !== undefined ? 'again' : 'revived';
@@ -259,7 +260,7 @@ export class AgentSessions implements Sessions {
 
   remove(id: string): Promise<DaemonSchema<'SessionDeletion'>> {
     return this.#runner.inTurn(id, async () => {
-      const { session, handle } = this.#store.need(id);
+      const { session, handle } = this.store.need(id);
       await this.#runner.end(id);
       await this.#servers.end(id);
       const { worktree } = session;
@@ -267,7 +268,7 @@ export class AgentSessions implements Sessions {
         worktree !== null && handle.worktree
           ? await this.#removeWorktree(id, worktree, handle.worktree)
           : { isRetained: false as const };
-      await this.#store.remove(id);
+      await this.store.remove(id);
       rmSync(sessionDirectory(this.#parts.dataDir, id), { recursive: true, force: true });
       return {
         id,
@@ -280,7 +281,7 @@ export class AgentSessions implements Sessions {
   }
 
   async #removeWorktree(id: string, path: string, mark: WorktreeOrigin) {
-    const other = this.#store
+    const other = this.store
       .all()
       .find(({ session }) => session.id !== id && isWithin(path, session.workdir));
     const { clock, environment, settings } = this.#parts;
@@ -319,7 +320,7 @@ export class AgentSessions implements Sessions {
 
   /** Compares every context with the limits, which have changed. */
   async updateContextStates(): Promise<void> {
-    for (const { session } of this.#store.all()) {
+    for (const { session } of this.store.all()) {
       const { context_tokens: tokens, context_window: window } = session;
       const limits = thresholdsFor(this.#parts.settings.values.tokens, window);
       const facts = { context_state: contextState(tokens, limits) };
@@ -328,7 +329,7 @@ export class AgentSessions implements Sessions {
   }
 
   onChange(listener: (change: SessionChange) => void): () => void {
-    return this.#store.onChange(listener);
+    return this.store.onChange(listener);
   }
 
   /** Detaches from running agents; the next daemon adopts them. */
@@ -343,7 +344,7 @@ export class AgentSessions implements Sessions {
   /** The effect of an input; refuses where none can be written. */
   #writeTo(id: string, kind: InputKind): { keepsPrompt: boolean } {
     const { clock } = this.#parts;
-    const next = step(this.#store.need(id), { type: 'input', at: clock.now(), kind });
+    const next = step(this.store.need(id), { type: 'input', at: clock.now(), kind });
     throwRefusal(next);
     return { keepsPrompt: next.effects.some((each) => each.type === 'write' && each.keepsPrompt) };
   }

@@ -35,15 +35,13 @@ export interface SpawnerParts extends World {
 
 /** Checks spawn requests and creates their sessions. */
 export class Spawner {
-  readonly #parts: SpawnerParts;
   readonly #gate: BudgetGate;
   /** Names of sessions that are not in the store yet. */
   readonly #reserved = new Set<string>();
   /** Requests with the same key wait for the first one, and then get the stored session. */
   readonly #turns = new Turns();
 
-  constructor(parts: SpawnerParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: SpawnerParts) {
     this.#gate = new BudgetGate(parts);
   }
 
@@ -57,8 +55,8 @@ export class Spawner {
   }
 
   async #spawnOnce(key: string, request: SpawnRequest, origin: SpawnOrigin) {
-    const known = await this.#parts.store.spawnKey(key);
-    const there = known && this.#parts.store.get(known.sessionId);
+    const known = await this.parts.store.spawnKey(key);
+    const there = known && this.parts.store.get(known.sessionId);
     if (known && there) {
       if (known.hash === hashOf(request)) return { session: there.session, isReplay: true };
       throw fail(
@@ -71,7 +69,7 @@ export class Spawner {
   }
 
   async #spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
-    const { backends, settings, dataDir, clock, random, environment } = this.#parts;
+    const { backends, settings, dataDir, clock, random, environment } = this.parts;
     const {
       backends: { extra },
       worktrees,
@@ -80,7 +78,7 @@ export class Spawner {
     const backend = await backendFor(backends, request.backend);
     const driver = await this.#driverFor(request, backend);
     checkRun(backend.id, driver, request, extra);
-    if (request.parent_id !== undefined && !this.#parts.store.get(request.parent_id)) {
+    if (request.parent_id !== undefined && !this.parts.store.get(request.parent_id)) {
       throw invalid(
         'parent_id',
         'is not the id of a session; GET /api/v1/sessions lists all sessions',
@@ -102,7 +100,7 @@ export class Spawner {
           { ...request, name },
           origin,
         );
-        await this.#parts.store.add(made, key).catch(async (error: unknown) => {
+        await this.parts.store.add(made, key).catch(async (error: unknown) => {
           await discardEntry(git, made);
           throw error;
         });
@@ -115,9 +113,9 @@ export class Spawner {
   /** Limits of agents that start agents: depth, number, and what the family may spend. */
   async #checkParent({ parent_id: parent }: SpawnRequest, { agent }: SpawnOrigin): Promise<void> {
     if (parent === undefined) return;
-    const sessions = this.#parts.store.all().map(({ session }) => session);
+    const sessions = this.parts.store.all().map(({ session }) => session);
     if (agent !== undefined) {
-      const { max_depth: maxDepth, max_children: maxChildren } = this.#parts.settings.values.agents;
+      const { max_depth: maxDepth, max_children: maxChildren } = this.parts.settings.values.agents;
       const obstacle = treeObstacle(sessions, parent, { maxDepth, maxChildren });
       if (obstacle !== undefined) throw fail('FORBIDDEN', `It cannot be started: ${obstacle}.`);
     }
@@ -125,7 +123,7 @@ export class Spawner {
       ({ budget_usd: budget }) => typeof budget === 'number',
     );
     if (limited.length === 0) return;
-    const { by_agent } = await this.#parts.readSpend();
+    const { by_agent } = await this.parts.readSpend();
     const spent = new Map(by_agent.map(({ key, exact_usd: usd }) => [key, usd ?? 0]));
     for (const { id, name, budget_usd: budget } of limited) {
       const family = [...lineageOf(sessions, id).slice(0, 1), ...descendantsOf(sessions, id)];
@@ -144,7 +142,7 @@ export class Spawner {
 
   /** Runs with the wanted name or a free variant of it, which stays reserved meanwhile. */
   async #withName<Result>(wanted: string, run: (name: string) => Promise<Result>): Promise<Result> {
-    const sessions = this.#parts.store.all().map(({ session }) => session);
+    const sessions = this.parts.store.all().map(({ session }) => session);
     const live = sessions.filter(isLive).map((each) => each.name);
     const name = freeName(wanted, new Set([...live, ...this.#reserved]));
     this.#reserved.add(name);
@@ -157,8 +155,8 @@ export class Spawner {
 
   /** The requested driver; else the configured one where it works, else acp, tmux, headless. */
   async #driverFor({ driver }: SpawnRequest, backend: Backend): Promise<Session['driver']> {
-    const { environment } = this.#parts;
-    const { default: defaultDriver } = this.#parts.settings.values.drivers;
+    const { environment } = this.parts;
+    const { default: defaultDriver } = this.parts.settings.values.drivers;
     const hasTmux = (await findProgram('tmux', environment['PATH'])) !== undefined;
     if (driver === 'tmux' && !hasTmux) {
       throw invalid('driver', 'needs tmux, which is not installed: install it, or use "headless"');
@@ -173,8 +171,8 @@ export class Spawner {
 
   /** Asks the program itself, once, and stores the answer for the list of backends. */
   async #hasAcp(backend: Backend, isRequested = false): Promise<boolean> {
-    const found = await this.#parts.acp.find(backend, { isRequested });
-    await this.#parts.backends.noteAcp(backend.id, found);
+    const found = await this.parts.acp.find(backend, { isRequested });
+    await this.parts.backends.noteAcp(backend.id, found);
     return found !== undefined;
   }
 }
@@ -201,14 +199,11 @@ export interface BudgetParts {
  * many sessions started at once do not all pass below the cap.
  */
 export class BudgetGate {
-  readonly #parts: BudgetParts;
   /** Sessions that have passed the gate and are not in the store yet. */
   #promised = 0;
   readonly #checks = new Turns();
 
-  constructor(parts: BudgetParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: BudgetParts) {}
 
   /**
    * Runs work one after the other; refuses with the figures when a cap is reached. The reserved
@@ -229,7 +224,7 @@ export class BudgetGate {
     const caps = { isOn, dailyUsd, weeklyUsd: tokens.budget_weekly_usd };
     const hasCap = caps.isOn && (caps.dailyUsd > 0 || caps.weeklyUsd > 0);
     if (hasCap) {
-      const rollup = await this.#parts.readSpend();
+      const rollup = await this.parts.readSpend();
       const spent = {
         dailyUsd: this.#measured(rollup.daily_usd, rollup.daily_exact_usd),
         weeklyUsd: this.#measured(rollup.weekly_usd, rollup.weekly_exact_usd),
@@ -247,7 +242,7 @@ export class BudgetGate {
     const total = costs.reduce((sum, cost) => sum + cost, 0);
     const usd = costs.length === 0 ? this.#tokens.assumed_session_usd : total / costs.length;
     const counted = new Set(by_agent.map(({ key }) => key));
-    const waiting = this.#parts.store
+    const waiting = this.parts.store
       .all()
       .map(({ session }) => session)
       .filter((session) => !isEnded(session) && !counted.has(session.backend_session_id ?? ''));
@@ -255,7 +250,7 @@ export class BudgetGate {
   }
 
   get #tokens(): BudgetSettings {
-    return this.#parts.settings.values.tokens;
+    return this.parts.settings.values.tokens;
   }
 
   /** If no model has an exact price, the rates of its family are used on every basis. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { seededRandom, type Random } from '@millrace/kit/random';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import {
   claudeLine,
   claudeNoise,
@@ -11,7 +11,9 @@ import {
   truth,
   type Truth,
 } from '../../test/support/transcripts.js';
-import { daysIn, hoursIn, rollup } from './rollup.js';
+import { rollup } from './rollup.js';
+
+afterEach(() => vi.unstubAllEnvs());
 
 const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia'];
 const now = Date.now();
@@ -222,10 +224,9 @@ function expected(truths: readonly (Truth & { backend: string })[], zone: string
 }
 
 function written(home: TranscriptHome, zone: string) {
+  vi.stubEnv('TZ', zone);
   const whole = rollup(home.tally, {
     now,
-    dayOf: daysIn(zone),
-    hourOf: hoursIn(zone),
     basis: 'HEURISTIC',
   });
   const { week_usd: _, cache_usd: __, basis: ___, ...others } = whole;

@@ -32,7 +32,6 @@ const pauseMs = 10_000;
  * transcript. opencode's own program runs the query, so its write-ahead log and locks are honoured.
  */
 export class OpencodeCopy {
-  readonly #options: OpencodeCopyOptions;
   readonly #file: string;
   /** Size and time of the database when it was last copied. */
   #stamp = '';
@@ -40,14 +39,13 @@ export class OpencodeCopy {
   /** The newest time that was copied, and the rows of exactly that time. */
   #newest: { at: number; ids: Set<string> } | undefined;
 
-  constructor(options: OpencodeCopyOptions) {
-    this.#options = options;
+  constructor(private readonly options: OpencodeCopyOptions) {
     this.#file = opencodeCopy(options.dataDir);
   }
 
   /** Copies what is new. True when there was something. */
   async refresh(signal: AbortSignal, isUrgent = false): Promise<boolean> {
-    const { clock, program, log } = this.#options;
+    const { clock, program, log } = this.options;
     const stamp = await this.#databaseStamp();
     if (stamp === undefined || stamp === this.#stamp) return false;
     if (!isUrgent && clock.monotonic() - this.#copiedAt < pauseMs) return false;
@@ -71,7 +69,7 @@ export class OpencodeCopy {
   }
 
   async #databaseStamp(): Promise<string | undefined> {
-    const { home, environment } = this.#options;
+    const { home, environment } = this.options;
     const data = environment['XDG_DATA_HOME'] || join(home, '.local', 'share');
     const database = environment['OPENCODE_DB'] || join(data, 'opencode', 'opencode.db');
     const facts = await Promise.all([database, `${database}-wal`].map(stampOf));
@@ -83,19 +81,19 @@ export class OpencodeCopy {
    * end. It is read on request and not copied.
    */
   async lastAnswer(id: string): Promise<string | undefined> {
-    const file = await this.#options.program();
+    const file = await this.options.program();
     if (file === undefined || !/^\w+$/.test(id)) return undefined;
-    const text = await this.#query(file, answerQuery(id), new AbortController().signal);
-    const parts = (listIn(text) ?? []) as { message: string; text: string }[];
+    const text = await this.#query(file, answerQuery(id));
+    const parts = listIn<{ message: string; text: string }>(text) ?? [];
     const own = parts.filter(({ message }) => message === parts[0]!.message).toReversed();
     return own.map((part) => part.text).join('\n') || undefined;
   }
 
   /** What the program prints; empty when it fails. */
-  async #query(file: string, query: string, signal: AbortSignal): Promise<string> {
-    const { clock, environment, home: cwd } = this.#options;
+  async #query(file: string, query: string, signal?: AbortSignal): Promise<string> {
+    const { clock, environment, home: cwd } = this.options;
     const args = ['db', '--pure', '--format', 'json', query];
-    const run = { file, args, input: '', cwd, environment, timeoutMs, signal, clock };
+    const run = { file, args, cwd, environment, timeoutMs, signal, clock };
     const end = await runProgram(run);
     return end.kind === 'exited' && end.code === 0 ? end.stdout : '';
   }
@@ -148,10 +146,10 @@ function rowsIn(text: string): Row[] | undefined {
   return rows?.every(isRow) ? rows : undefined;
 }
 
-function listIn(text: string): unknown[] | undefined {
+function listIn<Each>(text: string): Each[] | undefined {
   try {
     const rows: unknown = JSON.parse(text);
-    return Array.isArray(rows) ? (rows as unknown[]) : undefined;
+    return Array.isArray(rows) ? (rows as Each[]) : undefined;
   } catch {
     // An older program prints something else; the caller logs it.
     return undefined;

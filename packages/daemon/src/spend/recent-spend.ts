@@ -5,7 +5,7 @@ import { noTokens, joined, type Detection } from '../transcripts/reader.js';
 import { transcriptReaders } from '../transcripts/readers.js';
 import { Scanner } from '../transcripts/scanner.js';
 import { blocksOf } from './blocks.js';
-import { daysIn, hoursIn, rollup } from './rollup.js';
+import { rollup } from './rollup.js';
 import { PlaceNumbers } from './rows.js';
 import { slotMs, type Cell } from './tally.js';
 
@@ -48,12 +48,7 @@ export async function recentSpend(
     if (times.length === 0) return undefined;
     return { first: Math.min(...times), last: Math.max(...times) };
   };
-  const { daily_exact_usd: todayUsd = null } = rollup(sums, {
-    now,
-    dayOf: daysIn(),
-    hourOf: hoursIn(),
-    basis: 'HEURISTIC',
-  });
+  const { daily_exact_usd: todayUsd = null } = rollup(sums, { now, basis: 'HEURISTIC' });
   const blocks = blocksOf(sums, { now, backend: 'claude', spanOf });
   return { todayUsd, block: blocks.find(({ is_active }) => is_active) ?? null };
 }

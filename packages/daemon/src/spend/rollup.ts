@@ -10,6 +10,7 @@ import {
   ratesOf,
   reportedTokens,
 } from './pricing.js';
+import { dayLabel } from '../core/local-time.js';
 import type { KnownPlace } from './rows.js';
 import { slotMs, type Cell } from './tally.js';
 
@@ -25,8 +26,6 @@ export interface Sums {
 
 export interface RollupOptions {
   now: number;
-  dayOf: DayOf;
-  hourOf: (time: number) => number;
   basis: Rollup['basis'];
   /** The branch and the task of a session that this daemon knows. */
   workOf?: ((place: KnownPlace) => Work | undefined) | undefined;
@@ -51,8 +50,8 @@ const weekMs = 7 * 86_400_000;
 
 /** All spend, by agent, directory, day, model and more. */
 export function rollup(sums: Sums, options: RollupOptions): Rollup {
-  const { now, dayOf, hourOf, basis, workOf } = options;
-  const today = dayOf(now);
+  const { now, basis, workOf } = options;
+  const today = dayLabel(now);
   const monday = mondayOf(today);
   const days = new Map<number, string>();
   const tables = { agent: new Table(), repo: new Table(), day: new Table() };
@@ -75,7 +74,7 @@ export function rollup(sums: Sums, options: RollupOptions): Rollup {
     const isOfTrailingWeek = (slot + 1) * slotMs > now - weekMs;
     if (isOfTrailingWeek) ofTrailingWeek.add(spent);
     let day = days.get(slot);
-    if (day === undefined) days.set(slot, (day = dayOf(slot * slotMs)));
+    if (day === undefined) days.set(slot, (day = dayLabel(slot * slotMs)));
     total.add(spent);
     if (day === today) ofToday.add(spent);
     if (day >= monday && day <= today) ofWeek.add(spent);
@@ -84,7 +83,7 @@ export function rollup(sums: Sums, options: RollupOptions): Rollup {
     tables.day.add(day, spent);
     byModel.add(place.model, spent);
     byBackend.add(place.backend, spent);
-    if (isOfTrailingWeek) byHour.add(`${day}T${twoDigits(hourOf(slot * slotMs))}:00`, spent);
+    if (isOfTrailingWeek) byHour.add(`${day}T${hourOf(slot * slotMs)}:00`, spent);
     const work = workOf?.(place);
     byBranch.add(work?.branch ?? 'none', spent);
     byTask.add(work?.task ?? 'none', spent);
@@ -192,36 +191,8 @@ class Table {
   }
 }
 
-/** The local date of a moment, `2026-01-15`. */
-export type DayOf = (time: number) => string;
-
-/** Dates in a time zone; default: that of the machine. */
-export function daysIn(timeZone?: string): DayOf {
-  if (timeZone === undefined) return machineDay;
-  const format = new Intl.DateTimeFormat('en-CA', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-  });
-  return (time) => format.format(time);
-}
-
-/** The hour of the local day of a moment, 0 to 23. */
-export function hoursIn(timeZone?: string): (time: number) => number {
-  if (timeZone === undefined) return (time) => new Date(time).getHours();
-  const format = new Intl.DateTimeFormat('en-US', { timeZone, hour: 'numeric', hourCycle: 'h23' });
-  return (time) => Number(format.format(time));
-}
-
-function machineDay(time: number): string {
-  const date = new Date(time);
-  const year = String(date.getFullYear()).padStart(4, '0');
-  return `${year}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
-}
-
-function twoDigits(value: number): string {
-  return String(value).padStart(2, '0');
+function hourOf(time: number): string {
+  return String(new Date(time).getHours()).padStart(2, '0');
 }
 
 /** The Monday on or before a date. */

@@ -1,4 +1,4 @@
-import type { Tokens, Place } from '../transcripts/reader.js';
+import { noTokens, tokenKinds, type Tokens, type Place } from '../transcripts/reader.js';
 
 /*
  * Row format of the tally. Every key begins with `spend:` and the letter of its kind; figures have
@@ -29,21 +29,10 @@ export function rowsOf(kind: RowKind): { start: Buffer; end: Buffer } {
   return { start: keyOf(kind, 0), end };
 }
 
-export function messageKey(message: string): Buffer {
-  const key = keyOf('m', 16);
-  key.write(message, prefixBytes, 'latin1');
-  return key;
-}
-
-export function sessionKey(name: string): Buffer {
-  const key = keyOf('h', 16);
-  key.write(name, prefixBytes, 'latin1');
-  return key;
-}
-
-export function transcriptKey(name: string): Buffer {
-  const key = keyOf('t', 16);
-  key.write(name, prefixBytes, 'latin1');
+/** The key of a message, a session or a transcript, by its hash. */
+export function hashKey(kind: 'm' | 'h' | 't', hash: string): Buffer {
+  const key = keyOf(kind, 16);
+  key.write(hash, prefixBytes, 'latin1');
   return key;
 }
 
@@ -98,7 +87,7 @@ export function decodeMessage(bytes: Buffer): Counted {
   return {
     at: bytes.readUIntBE(0, 6),
     place: bytes.readUInt32BE(6),
-    tokens: readTokens(bytes, 10),
+    tokens: decodeTokens(bytes, 10),
   };
 }
 
@@ -106,10 +95,6 @@ export function encodeTokens(tokens: Tokens): Buffer {
   const bytes = Buffer.allocUnsafe(30);
   writeTokens(bytes, 0, tokens);
   return bytes;
-}
-
-export function decodeTokens(bytes: Buffer): Tokens {
-  return readTokens(bytes, 0);
 }
 
 export function encodeRecent({ place, tokens }: Counted): Buffer {
@@ -128,22 +113,15 @@ export function decodeRecent(bytes: Buffer): { place: number; input: number; out
   };
 }
 
-function writeTokens(bytes: Buffer, at: number, tokens: Tokens): void {
-  bytes.writeUIntBE(tokens.input, at, 6);
-  bytes.writeUIntBE(tokens.output, at + 6, 6);
-  bytes.writeUIntBE(tokens.cacheRead, at + 12, 6);
-  bytes.writeUIntBE(tokens.cacheWrite, at + 18, 6);
-  bytes.writeUIntBE(tokens.cacheWriteLong, at + 24, 6);
+function writeTokens(bytes: Buffer, from: number, tokens: Tokens): void {
+  let at = from;
+  for (const kind of tokenKinds) at = bytes.writeUIntBE(tokens[kind], at, 6);
 }
 
-function readTokens(bytes: Buffer, at: number): Tokens {
-  return {
-    input: bytes.readUIntBE(at, 6),
-    output: bytes.readUIntBE(at + 6, 6),
-    cacheRead: bytes.readUIntBE(at + 12, 6),
-    cacheWrite: bytes.readUIntBE(at + 18, 6),
-    cacheWriteLong: bytes.readUIntBE(at + 24, 6),
-  };
+export function decodeTokens(bytes: Buffer, from = 0): Tokens {
+  const tokens = { ...noTokens };
+  tokenKinds.forEach((kind, at) => (tokens[kind] = bytes.readUIntBE(from + 6 * at, 6)));
+  return tokens;
 }
 
 /** A place with the repository of its directory. */

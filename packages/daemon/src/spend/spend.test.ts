@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { open, type Database } from '@millrace/engine';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { claudeLine, TranscriptHome, truth } from '../../test/support/transcripts.js';
 import { Spend } from './spend.js';
 
@@ -17,6 +17,7 @@ beforeEach(async () => {
   database = await open(join(home.home, 'spend'), { clock: { ...systemClock, now: () => at } });
 });
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await database.close();
   await home.remove();
 });
@@ -38,14 +39,13 @@ class StillClock implements Clock {
     });
 }
 
-function spendWith(clock: Clock, timeZone?: string): Spend {
+function spendWith(clock: Clock): Spend {
   return new Spend({
     database,
     clock,
     log,
     environment: { HOME: home.home },
     basis: async () => 'HEURISTIC',
-    ...(timeZone && { timeZone }),
   });
 }
 
@@ -68,12 +68,14 @@ test('the transcripts are read at the start and every thirty seconds', async () 
   expect(clock.later.filter(({ delayMs }) => delayMs === 30_000)).toEqual([]);
 });
 
-test('spend: days are those of the configured time zone', async () => {
+test('spend: days are those of the time zone of the machine', async () => {
   write('m1');
-  const berlin = spendWith(new StillClock(), 'Europe/Berlin');
+  vi.stubEnv('TZ', 'Europe/Berlin');
+  const berlin = spendWith(new StillClock());
   expect((await berlin.read()).by_day.map(({ key }) => key)).toEqual(['2026-01-16']);
   // Another zone later: nothing was fixed by the first.
-  const newYork = spendWith(new StillClock(), 'America/New_York');
+  vi.stubEnv('TZ', 'America/New_York');
+  const newYork = spendWith(new StillClock());
   const rollup = await newYork.read();
   expect(rollup.by_day.map(({ key }) => key)).toEqual(['2026-01-15']);
   expect(await newYork.figures()).toEqual({ daily_usd: rollup.total_usd, weekly_usd: 0.00055 });

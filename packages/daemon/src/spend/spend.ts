@@ -15,7 +15,7 @@ import {
   pricedTokens,
   reportedTokens,
 } from './pricing.js';
-import { daysIn, hoursIn, rollup, type SpentByModel, type Work } from './rollup.js';
+import { rollup, type SpentByModel, type Work } from './rollup.js';
 import type { KnownPlace } from './rows.js';
 import { Tally } from './tally.js';
 import { taskOf } from './value.js';
@@ -36,8 +36,6 @@ export interface SpendOptions {
   dataDir?: string;
   /** Copies what other programs keep in databases; true when there was something new. */
   copy?: (signal: AbortSignal, isUrgent: boolean) => Promise<boolean>;
-  /** The time zone of days; default: that of the machine. */
-  timeZone?: string;
   /** Called when there are new figures. */
   onChange?: () => unknown;
 }
@@ -53,7 +51,6 @@ const maxFreshMs = 1_000;
 
 /** Spend of the agents, from their transcripts. */
 export class Spend {
-  readonly #options: SpendOptions;
   readonly #tally: Tally;
   readonly #scanner: Scanner;
   readonly #scans: SharedRuns<void>;
@@ -66,12 +63,11 @@ export class Spend {
   #latest: Promise<unknown> = Promise.resolve();
   #latestCopy: Promise<unknown> = Promise.resolve();
 
-  constructor(options: SpendOptions) {
+  constructor(private readonly options: SpendOptions) {
     const { database, environment, log, dataDir, extra = [] } = options;
     const own = extra.flatMap(({ id, transcript }) =>
       transcript ? [ownReader(id, transcript)] : [],
     );
-    this.#options = options;
     this.#tally = Tally.open(database);
     this.#scanner = new Scanner({
       readers: [...transcriptReaders, ...own],
@@ -87,22 +83,15 @@ export class Spend {
   start(): void {
     void this.refresh().finally(() => {
       if (this.#stop.signal.aborted) return;
-      this.#timer = this.#options.clock.after(intervalMs, () => this.start());
+      this.#timer = this.options.clock.after(intervalMs, () => this.start());
     });
   }
 
   /** The figures as of now. `own`: the daemon's sessions, which know their branches and tasks. */
   async read(own: readonly Session[] = []): Promise<Rollup> {
     const tally = await this.tally();
-    const { clock, timeZone } = this.#options;
-    const basis = await this.#options.basis();
-    return rollup(tally, {
-      now: clock.now(),
-      dayOf: daysIn(timeZone),
-      hourOf: hoursIn(timeZone),
-      basis,
-      workOf: worksOf(own),
-    });
+    const basis = await this.options.basis();
+    return rollup(tally, { now: this.options.clock.now(), basis, workOf: worksOf(own) });
   }
 
   /** Sums by backend and model, of what has been read so far. */
@@ -134,12 +123,12 @@ export class Spend {
   async blocks(backend: string): Promise<DaemonSchema<'UsageBlock'>[]> {
     const tally = await this.tally();
     const spanOf = (from: number, to: number) => tally.span(backend, from, to);
-    return blocksOf(tally, { now: this.#options.clock.now(), backend, spanOf });
+    return blocksOf(tally, { now: this.options.clock.now(), backend, spanOf });
   }
 
   /** The sums with the newest transcripts, or without them when reading takes too long. */
   async tally(): Promise<Tally> {
-    const { clock, log } = this.#options;
+    const { clock, log } = this.options;
     if (clock.monotonic() < this.#freshUntil) return this.#tally;
     const done = new AbortController();
     const waiting = clock.sleep(maxWaitMs, done.signal).then(
@@ -158,7 +147,7 @@ export class Spend {
     return {
       bytes_read: progress.bytesRead,
       bytes_total: progress.bytesTotal,
-      elapsed_ms: Math.round(this.#options.clock.monotonic() - this.#scanStartedAt),
+      elapsed_ms: Math.round(this.options.clock.monotonic() - this.#scanStartedAt),
     };
   }
 
@@ -180,7 +169,7 @@ export class Spend {
   async refresh(): Promise<void> {
     if (this.#stop.signal.aborted) return;
     // It takes seconds, so the figures do not wait for it.
-    if (this.#options.copy) this.#latestCopy = this.#copies.run();
+    if (this.options.copy) this.#latestCopy = this.#copies.run();
     await this.#scanNow();
   }
 
@@ -196,9 +185,9 @@ export class Spend {
     const isUrgent = this.#isCopyUrgent;
     this.#isCopyUrgent = false;
     try {
-      if ((await this.#options.copy!(signal, isUrgent)) && !signal.aborted) await this.#scanNow();
+      if ((await this.options.copy!(signal, isUrgent)) && !signal.aborted) await this.#scanNow();
     } catch (error) {
-      this.#options.log.error({ err: error }, 'failed to copy transcripts');
+      this.options.log.error({ err: error }, 'failed to copy transcripts');
     }
   }
 
@@ -209,7 +198,7 @@ export class Spend {
   }
 
   async #scan(): Promise<void> {
-    const { clock, log, onChange } = this.#options;
+    const { clock, log, onChange } = this.options;
     const { signal } = this.#stop;
     const startedAt = clock.monotonic();
     this.#scanStartedAt = startedAt;

@@ -1,7 +1,15 @@
 import type { Database, RowWriter } from '@millrace/engine';
 import { historyKey, withMessage, type SessionHistory } from './session-history.js';
 import { GitRoots } from '../transcripts/find-files.js';
-import { nameOf, greatest, isEarlier, type Detection, type Tokens } from '../transcripts/reader.js';
+import {
+  nameOf,
+  greatest,
+  isEarlier,
+  noTokens,
+  tokenKinds,
+  type Detection,
+  type Tokens,
+} from '../transcripts/reader.js';
 import type { FileState } from '../transcripts/scan-file.js';
 import type { Batch, TallyKeeper } from '../transcripts/scanner.js';
 import * as row from './rows.js';
@@ -107,11 +115,11 @@ export class Tally implements TallyKeeper {
         rows.put(row.placeKey(number), Buffer.from(JSON.stringify(this.#places.at(number))));
       }
       for (const state of states) {
-        rows.put(row.transcriptKey(nameOf(state.path)), Buffer.from(JSON.stringify(state)));
+        rows.put(row.hashKey('t', nameOf(state.path)), Buffer.from(JSON.stringify(state)));
       }
-      for (const path of removed) rows.remove(row.transcriptKey(nameOf(path)));
+      for (const path of removed) rows.remove(row.hashKey('t', nameOf(path)));
       for (const [key, history] of histories) {
-        rows.put(row.sessionKey(nameOf(key)), Buffer.from(JSON.stringify(history)));
+        rows.put(row.hashKey('h', nameOf(key)), Buffer.from(JSON.stringify(history)));
       }
       const sums = new CellChanges();
       for (const detection of detections) this.#count(rows, sums, detection, now - recentMs);
@@ -140,7 +148,7 @@ export class Tally implements TallyKeeper {
 
   /** Counts a message, or corrects its earlier count. */
   #count(rows: RowWriter, sums: CellChanges, detection: Detection, since: number): void {
-    const key = row.messageKey(detection.key);
+    const key = row.hashKey('m', detection.key);
     const bytes = rows.get(key);
     const before = bytes && row.decodeMessage(bytes);
     const after = this.#joined(before, detection);
@@ -202,7 +210,7 @@ class CellChanges {
     const existing = this.#changes.get(name);
     if (existing) addTokens(existing.tokens, tokens, sign);
     else {
-      const change = { slot, place, tokens: row.decodeTokens(Buffer.alloc(30)) };
+      const change = { slot, place, tokens: { ...noTokens } };
       addTokens(change.tokens, tokens, sign);
       this.#changes.set(name, change);
     }
@@ -213,7 +221,7 @@ class CellChanges {
     return [...this.#changes.values()].map(({ slot, place, tokens: change }) => {
       const key = row.cellKey(slot, place);
       const bytes = rows.get(key);
-      const tokens = row.decodeTokens(bytes ?? Buffer.alloc(30));
+      const tokens = bytes ? row.decodeTokens(bytes) : { ...noTokens };
       addTokens(tokens, change, 1);
       if (isZero(tokens)) rows.remove(key);
       else rows.put(key, row.encodeTokens(tokens));
@@ -223,11 +231,7 @@ class CellChanges {
 }
 
 function addTokens(sum: Tokens, tokens: Tokens, sign: 1 | -1): void {
-  sum.input += sign * tokens.input;
-  sum.output += sign * tokens.output;
-  sum.cacheRead += sign * tokens.cacheRead;
-  sum.cacheWrite += sign * tokens.cacheWrite;
-  sum.cacheWriteLong += sign * tokens.cacheWriteLong;
+  for (const kind of tokenKinds) sum[kind] += sign * tokens[kind];
 }
 
 function isZero({ input, output, cacheRead, cacheWrite }: Tokens): boolean {

@@ -1,11 +1,10 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { systemCode } from '@millrace/kit/errors';
+import { writePrivateFile } from '@millrace/kit/private-files';
 
 /** Publishes a text for `ctl` while this daemon runs. Returns a function that removes it. */
 export function publishText(file: string, text: string): () => void {
-  const fresh = `${file}.new`;
-  writeFileSync(fresh, text, { mode: 0o600 });
-  renameSync(fresh, file);
+  writePrivateFile(file, text);
   return () => {
     try {
       // Another daemon may have started meanwhile and written its own.

@@ -1,5 +1,5 @@
 import { chmodSync } from 'node:fs';
-import { open, type Database } from '@millrace/engine';
+import { open, type CommitTarget, type Database } from '@millrace/engine';
 import { dataDirectory } from '@millrace/kit/config';
 import type { World } from '@millrace/kit/world';
 import type { Log } from '@millrace/kit/log';
@@ -23,6 +23,31 @@ export async function openStore(
   const { clock, random, log } = world;
   const database = await open(home, { clock, random, log, upgrade });
   return { database, registry: new Registry(database), close: () => database.close() };
+}
+
+/** All records of a collection whose keys are ULIDs, newest first. */
+export async function newestFirst<Data extends object>(
+  database: Database,
+  name: string,
+): Promise<Data[]> {
+  const found: { key: string; data: Data }[] = [];
+  for await (const each of database.collection<Data>(name).stream()) found.push(each);
+  return found.toSorted((a, b) => (a.key < b.key ? 1 : -1)).map(({ data }) => data);
+}
+
+/** Deletes the oldest records above `max` that have ended, and what other collections have of them. */
+export function deleteOldest<Data extends object>(
+  target: CommitTarget,
+  [name, ...others]: readonly [string, ...string[]],
+  max: number,
+  hasEnded: (data: Data) => boolean,
+): void {
+  const all = target.collection<Data>(name).all();
+  if (all.length <= max) return;
+  const old = all.filter(({ data }) => hasEnded(data)).map(({ key }) => key);
+  for (const key of old.toSorted().slice(0, all.length - max)) {
+    for (const each of [name, ...others]) target.collection(each).delete(key);
+  }
 }
 
 /** Set by the first start, whether or not there was something to import. */

@@ -31,14 +31,11 @@ const thoughtsAtOnce = 4;
 
 /** Answers prompts on free and local backends, trying one candidate after the other. */
 export class Thinker {
-  readonly #parts: ThinkerParts;
   readonly #semaphore = new Semaphore(thoughtsAtOnce);
   readonly #closing = new AbortController();
   readonly #underway = new Set<Promise<unknown>>();
 
-  constructor(parts: ThinkerParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: ThinkerParts) {}
 
   /** Never throws for a failed backend: the result is degraded when no candidate answered. */
   async think(prompt: string, withdrawn: AbortSignal): Promise<ThinkResult> {
@@ -64,7 +61,7 @@ export class Thinker {
     signal: AbortSignal,
     tried: ThinkResult['tried'],
   ): Promise<ThinkResult | undefined> {
-    const { backends, clock } = this.#parts;
+    const { backends, clock } = this.parts;
     for (const { id } of candidates(await backends.read(), clock.now())) {
       if (signal.aborted) return undefined;
       // Earlier candidates may have taken minutes, in which this one was limited or reclassified.
@@ -82,7 +79,7 @@ export class Thinker {
   }
 
   async #tryBackend(backend: Backend, prompt: string, signal: AbortSignal): Promise<Attempt> {
-    const { thinkWithCli, thinkWithLocal, backends, clock, log, limitRetryMs } = this.#parts;
+    const { thinkWithCli, thinkWithLocal, backends, clock, log, limitRetryMs } = this.parts;
     if (isLocal(backend)) {
       const attempt = await thinkWithLocal(prompt, signal);
       if (attempt.outcome === 'answered') await this.#reportLocalAnswer(prompt, attempt);
@@ -102,10 +99,10 @@ export class Thinker {
     { text, tokens }: Extract<Attempt, { outcome: 'answered' }>,
   ): Promise<void> {
     try {
-      await this.#parts.onLocalAnswer?.(prompt, text, tokens);
+      await this.parts.onLocalAnswer?.(prompt, text, tokens);
     } catch (error) {
       // The answer matters more than its savings record.
-      this.#parts.log.warn({ err: error }, 'failed to record local model savings');
+      this.parts.log.warn({ err: error }, 'failed to record local model savings');
     }
   }
 }

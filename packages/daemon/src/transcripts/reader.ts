@@ -141,6 +141,7 @@ export const noTokens: Readonly<Tokens> = {
   cacheWrite: 0,
   cacheWriteLong: 0,
 };
+export const tokenKinds = Object.keys(noTokens) as readonly (keyof Tokens)[];
 
 /**
  * Merges two detections of one message. The greatest of each count is used, because a message only
@@ -165,13 +166,9 @@ function united(a: readonly string[] = [], b: readonly string[] = []): readonly 
 }
 
 export function greatest(a: Tokens, b: Tokens): Tokens {
-  return {
-    input: Math.max(a.input, b.input),
-    output: Math.max(a.output, b.output),
-    cacheRead: Math.max(a.cacheRead, b.cacheRead),
-    cacheWrite: Math.max(a.cacheWrite, b.cacheWrite),
-    cacheWriteLong: Math.max(a.cacheWriteLong, b.cacheWriteLong),
-  };
+  const most = { ...a };
+  for (const kind of tokenKinds) most[kind] = Math.max(a[kind], b[kind]);
+  return most;
 }
 
 type Owner = Pick<Detection, 'at' | 'place'>;

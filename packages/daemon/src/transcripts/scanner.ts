@@ -55,13 +55,11 @@ interface ScanProgress {
 
 /** Updates the tally from the transcripts. One scan at a time. */
 export class Scanner {
-  readonly #options: ScannerOptions;
   readonly #walker: LineWalker;
   readonly #roots = new Map<string, string>();
   #current: { batches: Batches; total?: Promise<number> } | undefined;
 
-  constructor(options: ScannerOptions) {
-    this.#options = options;
+  constructor(private readonly options: ScannerOptions) {
     this.#walker = options.walker ?? new LineWalker();
     const conversations = this.#conversations();
     for (const { backend, carry } of options.tally.states.values()) {
@@ -71,8 +69,8 @@ export class Scanner {
   }
 
   async scan(signal?: AbortSignal): Promise<ScanReport> {
-    const { tally, log } = this.#options;
-    const batches = new Batches(this.#options, this.#conversations(), signal);
+    const { tally, log } = this.options;
+    const batches = new Batches(this.options, this.#conversations(), signal);
     this.#current = { batches };
     const report: ScanReport = { files: 0, filesRead: 0, bytesRead: 0, brokenLines: 0 };
     const removed = new Set(tally.states.keys());
@@ -102,7 +100,7 @@ export class Scanner {
 
   /** Computes what was read and what is left, file by file, while the scan continues. */
   async #total(batches: Batches): Promise<number> {
-    const { readers, places, tally } = this.#options;
+    const { readers, places, tally } = this.options;
     let total = 0;
     // The scan itself reports files that cannot be read.
     for await (const found of findFiles(readers, places, () => {})) {
@@ -117,7 +115,7 @@ export class Scanner {
     removed: Set<string>,
     onTrouble: (path: string, error: unknown) => void,
   ): Promise<void> {
-    const { readers, places, tally, log, since = 0 } = this.#options;
+    const { readers, places, tally, log, since = 0 } = this.options;
     for await (const found of findFiles(readers, places, onTrouble)) {
       batches.checkStop();
       if (found.modifiedMs < since) continue;

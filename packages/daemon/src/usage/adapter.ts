@@ -71,16 +71,13 @@ export function failed(
   };
 }
 
-/** The windows of an adapter with unknown values. */
-export function unknownWindows({ windows }: UsageAdapter): UsageWindow[] {
-  return windows.map(({ scope, label }) => ({
-    scope,
-    label,
-    usedPercent: null,
-    resetsAt: null,
-    modelFamilies: null,
-    models: null,
-  }));
+/** A window that says nothing about models. */
+export function windowOf(
+  { scope, label }: UsageAdapter['windows'][number],
+  usedPercent: number | null = null,
+  resetsAt: number | null = null,
+): UsageWindow {
+  return { scope, label, usedPercent, resetsAt, modelFamilies: null, models: null };
 }
 
 /*

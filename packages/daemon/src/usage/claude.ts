@@ -1,20 +1,6 @@
 import { join } from 'node:path';
-import {
-  failed,
-  percentOf,
-  recordOf,
-  timeOfText,
-  type UsageAdapter,
-  type UsageWindow,
-} from './adapter.js';
-import {
-  noLogin,
-  readLogin,
-  tokenOf,
-  callProvider,
-  type Logins,
-  type CallTools,
-} from './provider-call.js';
+import { percentOf, recordOf, timeOfText, windowOf, type UsageWindow } from './adapter.js';
+import { providerUsage, tokenOf, type Logins, type CallTools } from './provider-call.js';
 
 const windows = [{ scope: 'five_hour', label: '5-hour window' }] as const;
 
@@ -25,42 +11,33 @@ const optionalWindows = [
 ] as const;
 
 /** Provider D: its windows, read with the login of the command line `claude`. */
-export function claudeUsage(url: string, logins: Logins, tools: CallTools): UsageAdapter {
-  return {
-    windows,
-    async read(_row, limits) {
-      const login = await readLogin(loginFiles(logins));
-      const token = login.found ? tokenIn(login.value) : null;
-      if (token === null) return noLogin(login, 'claude');
-      const headers = { 'anthropic-beta': 'oauth-2025-04-20' };
-      const answer = await callProvider(tools, { url, method: 'GET', token, headers }, limits);
-      if (!answer.ok) return answer.failure;
-      const window = windowIn(answer.value);
-      return window
-        ? { ok: true, windows: [window, ...optionalIn(answer.value)] }
-        : failed('error', 'the answer of the provider has no five-hour window');
-    },
-  };
-}
-
-function loginFiles({ home, environment }: Logins): string[] {
+export function claudeUsage(url: string, { home, environment }: Logins, tools: CallTools) {
   const moved = environment['CLAUDE_CONFIG_DIR'];
   const folders = [...(moved ? [moved] : []), join(home, '.claude')];
-  return folders.map((folder) => join(folder, '.credentials.json'));
-}
-
-function tokenIn(login: unknown): string | null {
-  return tokenOf(recordOf(recordOf(login)?.['claudeAiOauth'])?.['accessToken']);
+  return providerUsage(
+    {
+      windows,
+      request: { url, method: 'GET', headers: { 'anthropic-beta': 'oauth-2025-04-20' } },
+      loginFiles: folders.map((folder) => join(folder, '.credentials.json')),
+      command: 'claude',
+      tokenIn: (login) => tokenOf(recordOf(recordOf(login)?.['claudeAiOauth'])?.['accessToken']),
+      windowsIn: (answer) => {
+        const window = windowIn(answer);
+        return window && [window, ...optionalIn(answer)];
+      },
+      missing: 'the answer of the provider has no five-hour window',
+    },
+    tools,
+  );
 }
 
 function optionalIn(answer: unknown): UsageWindow[] {
-  return optionalWindows.flatMap(({ scope, label, families }) => {
-    const found = recordOf(recordOf(answer)?.[scope]);
+  return optionalWindows.flatMap(({ families, ...names }) => {
+    const found = recordOf(recordOf(answer)?.[names.scope]);
     if (found === null || !('utilization' in found)) return [];
-    const usedPercent = percentOf(found['utilization']);
-    const resetsAt = timeOfText(found['resets_at']);
-    const modelFamilies = families && [...families];
-    return [{ scope, label, usedPercent, resetsAt, modelFamilies, models: null }];
+    const used = percentOf(found['utilization']);
+    const window = windowOf(names, used, timeOfText(found['resets_at']));
+    return [{ ...window, modelFamilies: families && [...families] }];
   });
 }
 
@@ -70,11 +47,5 @@ function windowIn(answer: unknown): UsageWindow | undefined {
   // null means that the provider has no data for a window.
   if (found === null && given !== null) return undefined;
   if (found !== null && !('utilization' in found)) return undefined;
-  return {
-    ...windows[0],
-    usedPercent: percentOf(found?.['utilization']),
-    resetsAt: timeOfText(found?.['resets_at']),
-    modelFamilies: null,
-    models: null,
-  };
+  return windowOf(windows[0], percentOf(found?.['utilization']), timeOfText(found?.['resets_at']));
 }

@@ -4,6 +4,7 @@ import {
   percentOf,
   recordOf,
   timeOfCount,
+  windowOf,
   type Failed,
   type Reading,
   type UsageAdapter,
@@ -91,14 +92,11 @@ function windowsIn(result: unknown): UsageWindow[] | undefined {
   }
   return windows.map(({ scope, label }) => {
     const window = recordOf(limits[scope]);
-    return {
-      scope,
-      label: labelOf(window?.['windowDurationMins']) ?? label,
-      usedPercent: percentOf(window?.['usedPercent']),
-      resetsAt: timeOfCount(window?.['resetsAt'], 1000),
-      modelFamilies: null,
-      models: null,
-    };
+    return windowOf(
+      { scope, label: labelOf(window?.['windowDurationMins']) ?? label },
+      percentOf(window?.['usedPercent']),
+      timeOfCount(window?.['resetsAt'], 1000),
+    );
   });
 }
 

@@ -1,22 +1,6 @@
 import { isAbsolute, join } from 'node:path';
-import {
-  failed,
-  percentOf,
-  recordOf,
-  textOf,
-  timeOfCount,
-  type UsageAdapter,
-  type UsageWindow,
-} from './adapter.js';
-import {
-  noLogin,
-  readLogin,
-  tokenOf,
-  callProvider,
-  type LoginFile,
-  type Logins,
-  type CallTools,
-} from './provider-call.js';
+import { failed, percentOf, recordOf, textOf, timeOfCount, windowOf } from './adapter.js';
+import { providerUsage, tokenOf, type Logins, type CallTools } from './provider-call.js';
 
 const windows = [
   { scope: 'included', label: 'Included usage', field: 'totalPercentUsed' },
@@ -24,55 +8,37 @@ const windows = [
   { scope: 'api', label: 'Named models (API)', field: 'apiPercentUsed' },
 ] as const;
 
+const headers = { 'connect-protocol-version': '1' };
+
 /** Provider B: three windows of one billing cycle, read with the login of `cursor-agent`. */
-export function cursorUsage(url: string, logins: Logins, tools: CallTools): UsageAdapter {
-  return {
-    windows: windows.map(({ scope, label }) => ({ scope, label })),
-    async read(_row, limits) {
-      const login = await readLogin(loginFiles(logins));
-      const token = login.found ? tokenOf(recordOf(login.value)?.['accessToken']) : null;
-      if (token === null) {
-        if (!hasApiKey(login, logins)) return noLogin(login, 'cursor-agent login');
+export function cursorUsage(url: string, { home, environment }: Logins, tools: CallTools) {
+  const config = environment['XDG_CONFIG_HOME'];
+  return providerUsage(
+    {
+      windows,
+      request: { url, method: 'POST', headers, body: {} },
+      loginFiles: [
+        join(home, '.config', 'cursor', 'auth.json'),
+        ...(config && isAbsolute(config) ? [join(config, 'cursor', 'auth.json')] : []),
+        join(home, '.cursor', 'auth.json'),
+      ],
+      command: 'cursor-agent login',
+      tokenIn: (login) => tokenOf(recordOf(login)?.['accessToken']),
+      withoutToken: (login) => {
+        const own = login.found ? textOf(recordOf(login.value)?.['apiKey']) : null;
+        if (own === null && textOf(environment['CURSOR_API_KEY']) === null) return undefined;
         const error = 'an API key cannot ask for usage; log in with `cursor-agent login`';
         return failed('unsupported', error, { wasRequested: false });
-      }
-      const headers = { 'connect-protocol-version': '1' };
-      const request = { url, method: 'POST', token, headers, body: {} } as const;
-      const answer = await callProvider(tools, request, limits);
-      if (!answer.ok) return answer.failure;
-      const found = windowsIn(answer.value);
-      return found
-        ? { ok: true, windows: found }
-        : failed('error', 'the answer of the provider has no usage of the plan');
+      },
+      windowsIn: (answer) => {
+        const cycle = recordOf(answer);
+        const plan = recordOf(cycle?.['planUsage']);
+        if (!cycle || !plan || !windows.some(({ field }) => field in plan)) return undefined;
+        const resetsAt = timeOfCount(cycle['billingCycleEnd'], 1);
+        return windows.map((each) => windowOf(each, percentOf(plan[each.field]), resetsAt));
+      },
+      missing: 'the answer of the provider has no usage of the plan',
     },
-  };
-}
-
-function loginFiles({ home, environment }: Logins): string[] {
-  const config = environment['XDG_CONFIG_HOME'];
-  return [
-    join(home, '.config', 'cursor', 'auth.json'),
-    ...(config && isAbsolute(config) ? [join(config, 'cursor', 'auth.json')] : []),
-    join(home, '.cursor', 'auth.json'),
-  ];
-}
-
-function hasApiKey(login: LoginFile, { environment }: Logins): boolean {
-  if (textOf(environment['CURSOR_API_KEY']) !== null) return true;
-  return login.found && textOf(recordOf(login.value)?.['apiKey']) !== null;
-}
-
-function windowsIn(answer: unknown): UsageWindow[] | undefined {
-  const cycle = recordOf(answer);
-  const plan = recordOf(cycle?.['planUsage']);
-  if (!cycle || !plan || !windows.some(({ field }) => field in plan)) return undefined;
-  const resetsAt = timeOfCount(cycle['billingCycleEnd'], 1);
-  return windows.map(({ scope, label, field }) => ({
-    scope,
-    label,
-    usedPercent: percentOf(plan[field]),
-    resetsAt,
-    modelFamilies: null,
-    models: null,
-  }));
+    tools,
+  );
 }

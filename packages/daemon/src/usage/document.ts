@@ -3,7 +3,7 @@ import { formatTimestamp } from '@millrace/kit/units';
 import type { Clock } from '@millrace/kit/clock';
 import {
   failed,
-  unknownWindows,
+  windowOf,
   type Failed,
   type UsageAdapter,
   type UsageRow,
@@ -55,7 +55,10 @@ export function entryOf(parts: EntryParts): BackendUsage {
     ...about(row),
     ...failureOf(asSeenFrom(row, reading)),
     // Earlier values are shown in addition to these rows, never in place of them.
-    usage: limitsOf(row.id, unknownWindows(adapter)),
+    usage: limitsOf(
+      row.id,
+      adapter.windows.map((each) => windowOf(each)),
+    ),
     observed_at: reading.wasRequested ? formatTimestamp(observedAt) : null,
     cached,
     ...(lastGood && {

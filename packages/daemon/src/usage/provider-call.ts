@@ -6,7 +6,14 @@ import type {
   OutboundResponse,
 } from '@millrace/kit/outbound';
 import { systemCode } from '@millrace/kit/errors';
-import { failed, textOf, type CallLimits, type Failed } from './adapter.js';
+import {
+  failed,
+  textOf,
+  type CallLimits,
+  type Failed,
+  type UsageAdapter,
+  type UsageWindow,
+} from './adapter.js';
 
 export interface ProviderRequest {
   readonly url: string;
@@ -105,6 +112,36 @@ function retryAfter({ headers }: OutboundResponse, now: number): number | undefi
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
   const date = /[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** A provider that is called with the login of its command line. */
+export interface Provider extends Pick<UsageAdapter, 'windows'> {
+  readonly request: Omit<ProviderRequest, 'token'>;
+  readonly loginFiles: readonly string[];
+  /** Logs in. */
+  readonly command: string;
+  tokenIn(login: unknown): string | null;
+  /** A reason other than a missing login. */
+  withoutToken?(login: LoginFile): Failed | undefined;
+  /** Undefined when the answer has none; `missing` says so. */
+  windowsIn(answer: unknown): UsageWindow[] | undefined;
+  readonly missing: string;
+}
+
+export function providerUsage(provider: Provider, tools: CallTools): UsageAdapter {
+  const { windows, request, loginFiles, command, missing } = provider;
+  return {
+    windows,
+    async read(_row, limits) {
+      const login = await readLogin(loginFiles);
+      const token = login.found ? provider.tokenIn(login.value) : null;
+      if (token === null) return provider.withoutToken?.(login) ?? noLogin(login, command);
+      const answer = await callProvider(tools, { ...request, token }, limits);
+      if (!answer.ok) return answer.failure;
+      const found = provider.windowsIn(answer.value);
+      return found ? { ok: true, windows: found } : failed('error', missing);
+    },
+  };
 }
 
 /** Directories of login files. */

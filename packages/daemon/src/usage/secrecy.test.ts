@@ -1,7 +1,7 @@
 import { createLog } from '@millrace/kit/log';
 import { afterEach, expect, test } from 'vitest';
 import { subscribed, UsageBench } from './usage.test-support.js';
-import { createUsage } from './usage.js';
+import { Usage } from './usage.js';
 
 /** What must stay with the provider and with the login, wherever in an answer it stands. */
 const planted = [
@@ -74,7 +74,7 @@ async function everythingSeen(answer: (body: object) => object, codexScript: str
   });
   const { clock, environment, home, settings } = bench;
   const rows = async () => bench.rows;
-  const usage = createUsage({ clock, environment, home, log, providers: settings, rows });
+  const usage = new Usage({ clock, environment, home, log, providers: settings, rows });
   const document = await usage.read();
   const again = await usage.read({ refresh: true });
   await usage.close();

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import type { UsageRow } from './adapter.js';
-import { createUsage, type ProviderSettings, type Usage } from './usage.js';
+import { Usage, type ProviderSettings } from './usage.js';
 
 export interface ProviderCall {
   method: string;
@@ -109,7 +109,7 @@ export class UsageBench {
     const { clock, environment, home, log } = this;
     const providers = { ...this.settings, ...settings };
     const rows = async () => this.rows;
-    const usage = createUsage({ clock, environment, home, log, providers, rows });
+    const usage = new Usage({ clock, environment, home, log, providers, rows });
     this.#open.push(usage);
     return usage;
   }

@@ -36,33 +36,19 @@ export interface UsageOptions {
   readonly onChange?: () => void;
 }
 
-export interface Usage {
-  read(options?: { refresh?: boolean }): Promise<UsageDocument>;
-  /** The last readings, without a call to any provider: percent by backend and scope. */
-  known(): { backend: string; scope: string; percent: number }[];
-  /** Aborts calls in flight. */
-  close(): Promise<void>;
-}
-
 const perProviderMs = 3_000;
 const inAllMs = 5_000;
 
 /** Reports the usage windows of subscription backends. */
-export function createUsage(options: UsageOptions): Usage {
-  return new ProviderUsage(options);
-}
-
-class ProviderUsage implements Usage {
-  readonly #options: UsageOptions;
+export class Usage {
   readonly #outbound: Outbound;
-  readonly #providers: Providers;
+  readonly #providers: ReturnType<typeof openProviders>;
   readonly #memory: UsageMemory;
   readonly #forecasts: Forecasts;
   readonly #underway = new Map<string, Promise<Observation>>();
 
-  constructor(options: UsageOptions) {
+  constructor(private readonly options: UsageOptions) {
     const { clock, environment, codexEnvironment, home, providers } = options;
-    this.#options = options;
     this.#outbound = options.outbound ?? createOutbound({ guard: webhookGuard, clock });
     this.#providers = openProviders(
       providers,
@@ -74,7 +60,7 @@ class ProviderUsage implements Usage {
   }
 
   async read({ refresh = false }: { refresh?: boolean } = {}): Promise<UsageDocument> {
-    const { clock, rows } = this.#options;
+    const { clock, rows } = this.options;
     const endAt = clock.monotonic() + inAllMs;
     const all = await rows();
     const subscribed = all
@@ -85,6 +71,7 @@ class ProviderUsage implements Usage {
     return documentOf(entries, clock.now());
   }
 
+  /** The last readings, without a call to any provider: percent by backend and scope. */
   known(): { backend: string; scope: string; percent: number }[] {
     return this.#memory
       .readings()
@@ -95,10 +82,11 @@ class ProviderUsage implements Usage {
       );
   }
 
+  /** Aborts calls in flight. */
   async close(): Promise<void> {
     await Promise.all([
       this.#providers.close(),
-      this.#options.outbound ? undefined : this.#outbound.close(),
+      this.options.outbound ? undefined : this.#outbound.close(),
     ]);
   }
 
@@ -127,7 +115,7 @@ class ProviderUsage implements Usage {
         const before = this.#memory.last(row.id);
         const observation = this.#memory.save(row.id, reading);
         if (reading.ok) this.#forecasts.note(row.id, reading.windows);
-        if (!isDeepStrictEqual(before?.reading, reading)) this.#options.onChange?.();
+        if (!isDeepStrictEqual(before?.reading, reading)) this.options.onChange?.();
         return observation;
       })
       .finally(() => this.#underway.delete(row.id));
@@ -136,7 +124,7 @@ class ProviderUsage implements Usage {
   }
 
   async #readWithin(row: UsageRow, adapter: UsageAdapter, limitMs: number): Promise<Reading> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const abort = new AbortController();
     const late = new Promise<Reading>((resolve) => {
       abort.signal.addEventListener('abort', () => {
@@ -148,7 +136,7 @@ class ProviderUsage implements Usage {
       const reading = adapter.read(row, { signal: abort.signal, timeoutMs: perProviderMs });
       return await Promise.race([reading, late]);
     } catch (error) {
-      this.#options.log.error({ backend: row.id, err: error }, 'failed to read usage');
+      this.options.log.error({ backend: row.id, err: error }, 'failed to read usage');
       return failed('error', 'failed to read usage; see the log of the daemon');
     } finally {
       timer.cancel();
@@ -160,7 +148,7 @@ class ProviderUsage implements Usage {
     const { status, error, retryAfterMs } = reading;
     const isTrouble = ['unavailable', 'timeout', 'error'].includes(status);
     const fields = { backend: id, status, reason: error, retry_after_ms: retryAfterMs };
-    this.#options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage unknown');
+    this.options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage unknown');
   }
 }
 
@@ -173,17 +161,12 @@ export interface ProviderSettings {
   readonly claude: { readonly url: string };
 }
 
-export interface Providers {
-  /** Adapters by backend id. */
-  adapterFor(id: string): UsageAdapter | undefined;
-  close(): Promise<void>;
-}
-
-export function openProviders(
+/** The adapters by backend id. */
+function openProviders(
   settings: ProviderSettings,
   logins: Logins,
   { clock, outbound }: { clock: Clock; outbound: Outbound },
-): Providers {
+) {
   const tools = { outbound, now: () => clock.now() };
   const codex = codexUsage(settings.codex.command, logins, clock);
   const adapters = new Map<string, UsageAdapter>([
@@ -193,5 +176,5 @@ export function openProviders(
     ['cursor-agent', cursorUsage(settings.cursor.url, logins, tools)],
     ['gemini', geminiUsage('gemini', settings.gemini.url, logins, tools)],
   ]);
-  return { adapterFor: (id) => adapters.get(id), close: () => codex.close() };
+  return { adapterFor: (id: string) => adapters.get(id), close: () => codex.close() };
 }

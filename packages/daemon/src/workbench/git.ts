@@ -1,13 +1,5 @@
-import type { Clock } from '@millrace/kit/clock';
 import { fail } from '../core/api.js';
-import { runGit, type GitRun } from '../git/run-git.js';
-
-export interface GitParts {
-  clock: Clock;
-  environment: Readonly<Record<string, string | undefined>>;
-  /** `worktrees.hooks`: whether hooks and filters of repositories run. */
-  runsHooks: boolean;
-}
+import { runGit, type GitParts, type GitRun } from '../git/run-git.js';
 
 type RunOptions = Pick<GitRun, 'variables' | 'input' | 'keeps' | 'maxBytes'>;
 

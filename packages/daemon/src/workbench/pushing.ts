@@ -1,8 +1,8 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { fail } from '../core/api.js';
 import type { BranchWorkspace } from './branch-changes.js';
-import type { Git, GitParts } from './git.js';
-import { runGh } from '../git/run-git.js';
+import type { Git } from './git.js';
+import { runGh, type GitParts } from '../git/run-git.js';
 import { findProgram } from '../registry/programs.js';
 import { baseOf } from './workspace.js';
 

@@ -5,18 +5,16 @@ import { Turns } from '../core/turns.js';
 import { merge, onBranch, rebase } from './branch-changes.js';
 import { commitAll } from './commit.js';
 import { diffOf } from './diff.js';
-import type { GitParts } from './git.js';
+import type { GitParts } from '../git/run-git.js';
 import { findGh, openPullRequest, hasRemote, push } from './pushing.js';
 import { openWorkspace, type Workspace } from './workspace.js';
-
-export type WorkbenchParts = GitParts;
 
 /** Reviews the work of a session, and takes it into the base branch. */
 export class Workbench {
   /** One change at a time per repository. */
   readonly #turns = new Turns();
 
-  constructor(private readonly parts: WorkbenchParts) {}
+  constructor(private readonly parts: GitParts) {}
 
   async diff(session: Session, base: string | undefined): Promise<DaemonSchema<'SessionDiff'>> {
     return diffOf(await openWorkspace(this.parts, session), base);

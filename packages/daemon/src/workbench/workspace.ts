@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { fail } from '../core/api.js';
 import type { Session } from '../sessions/port.js';
-import { Git, type GitParts } from './git.js';
+import type { GitParts } from '../git/run-git.js';
+import { Git } from './git.js';
 
 /** The git checkout of a session. */
 export interface Workspace {

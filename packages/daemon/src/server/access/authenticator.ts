@@ -36,25 +36,22 @@ export interface AuthenticatorParts {
 export class Authenticator {
   /** The port of the listener; set once it is open. */
   port = 0;
-  readonly #parts: AuthenticatorParts;
 
-  constructor(parts: AuthenticatorParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: AuthenticatorParts) {}
 
   /** Refuses pages of other sites and, on a loopback listener, every other host name. */
   admit(request: Pick<Request, 'headers'>): void {
-    const needsLoopbackHost = this.#parts.isLoopback;
+    const needsLoopbackHost = this.parts.isLoopback;
     checkOrigin(request.headers, { port: this.port, needsLoopbackHost });
   }
 
   identify({ headers, ip }: Request): Caller {
-    const { tokens } = this.#parts;
+    const { tokens } = this.parts;
     if (!tokens.areRequired) return anyone;
     const sent = bearerToken(headers.authorization);
     const access = sent === undefined ? undefined : tokens.accessOf(sent);
     if (access) return holder[access];
-    const agent = sent === undefined ? undefined : this.#parts.agentOf?.(sent);
+    const agent = sent === undefined ? undefined : this.parts.agentOf?.(sent);
     if (agent) return agent;
     if (this.#isLoggedIn(headers)) return browser;
     if (sent === undefined) {
@@ -73,12 +70,12 @@ export class Authenticator {
 
   /** Creates a one-time code that logs one browser in. */
   newCode(): { code: string; expiresAt: number } {
-    return this.#parts.logins.newCode();
+    return this.parts.logins.newCode();
   }
 
   /** Exchanges a code for the cookie of a login. */
   logIn(code: string, { headers, ip }: Request): { setCookie: string; expiresAt: number } {
-    const login = this.#parts.logins.redeem(code);
+    const login = this.parts.logins.redeem(code);
     if (!login) {
       this.#countFailure(ip);
       throw fail(
@@ -95,7 +92,7 @@ export class Authenticator {
   /** Ends the login of this browser, if it has one, and returns the cookie that removes it. */
   logOut({ headers }: Pick<Request, 'headers'>): { setCookie: string } {
     const secret = cookieValue(headers.cookie, this.#cookieName);
-    if (secret !== undefined) this.#parts.logins.end(secret);
+    if (secret !== undefined) this.parts.logins.end(secret);
     const isSecure = headers.origin?.startsWith('https:') ?? false;
     const cookie = { name: this.#cookieName, value: '', maxAgeMs: 0, isSecure };
     return { setCookie: cookieHeader(cookie) };
@@ -108,7 +105,7 @@ export class Authenticator {
 
   #isLoggedIn(headers: IncomingHttpHeaders): boolean {
     const secret = cookieValue(headers.cookie, this.#cookieName);
-    if (secret === undefined || !this.#parts.logins.has(secret)) return false;
+    if (secret === undefined || !this.parts.logins.has(secret)) return false;
     // A browser also sends the cookie for pages of other ports of this host, unlike a token.
     if (headers['sec-fetch-site'] === 'same-site') {
       throw fail('FORBIDDEN', 'Pages of other sites may not call this daemon.');
@@ -118,7 +115,7 @@ export class Authenticator {
 
   /** Throttles wrong secrets only, so that guessing never locks out a caller with the right one. */
   #countFailure(ip: string): void {
-    const { throttle } = this.#parts;
+    const { throttle } = this.parts;
     const waitMs = throttle.waitMs(ip);
     if (waitMs > 0) {
       throw fail('TOO_MANY_ATTEMPTS', 'Too many wrong tokens came from your address. Try later.', {

@@ -1,8 +1,9 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
+import { writePrivateFile } from '@millrace/kit/private-files';
 import type { Random } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { z } from 'zod';
@@ -31,18 +32,16 @@ export interface LoginsParts {
 
 /** Logins of browsers: one-time codes, and the sessions that they were exchanged for. */
 export class Logins {
-  readonly #parts: LoginsParts;
   /** Monotonic time of expiry, by the hash of the code. */
   readonly #codes = new Map<string, number>();
   #logins: Login[];
 
-  constructor(parts: LoginsParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: LoginsParts) {
     this.#logins = read(parts);
   }
 
   newCode(): { code: string; expiresAt: number } {
-    const { clock, random } = this.#parts;
+    const { clock, random } = this.parts;
     const { token: code } = newToken(random);
     this.#codes.set(hashSecret(code), clock.monotonic() + codeLifetimeMs);
     const [oldest] = this.#codes.keys();
@@ -52,7 +51,7 @@ export class Logins {
 
   /** Exchanges a code, once, for the secret of a login; undefined when the code is not valid. */
   redeem(code: string): { secret: string; expiresAt: number } | undefined {
-    const { clock, random, tokenHash } = this.#parts;
+    const { clock, random, tokenHash } = this.parts;
     const hash = hashSecret(code);
     const expiry = this.#codes.get(hash);
     this.#codes.delete(hash);
@@ -80,14 +79,12 @@ export class Logins {
   }
 
   #isValid({ token_sha256: token, expires_at: expiry }: Login): boolean {
-    const { clock, tokenHash } = this.#parts;
+    const { clock, tokenHash } = this.parts;
     return expiry > clock.now() && token === boundTo(tokenHash());
   }
 
   #write(logins: Login[]): void {
-    const fresh = `${this.#parts.file}.new`;
-    writeFileSync(fresh, `${JSON.stringify({ logins })}\n`, { mode: 0o600 });
-    renameSync(fresh, this.#parts.file);
+    writePrivateFile(this.parts.file, `${JSON.stringify({ logins })}\n`);
     this.#logins = logins;
   }
 }

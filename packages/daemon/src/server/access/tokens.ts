@@ -74,18 +74,20 @@ const sendable = /^[A-Za-z0-9._~+/-]{1,512}={0,4}$/;
 class WatchedToken {
   readonly #given: string | undefined;
   readonly #file: string;
-  readonly #log: Log;
   #hash: string | undefined;
   #stamp = '';
   #isFresh = false;
   /** Last logged error, so that a repeated error is logged once. */
   #lastError = '';
 
-  constructor({ given, file }: TokenSource, name: string, log: Log) {
+  constructor(
+    { given, file }: TokenSource,
+    name: string,
+    private readonly log: Log,
+  ) {
     if (given !== undefined) checkSendable(given, name);
     this.#given = given === undefined ? undefined : hashSecret(given);
     this.#file = file;
-    this.#log = log;
     if (given === undefined) this.#read();
   }
 
@@ -101,7 +103,7 @@ class WatchedToken {
       // An invalid file must not disable authentication: the last valid token stays in force.
       const reason = messageOf(error);
       if (reason !== this.#lastError) {
-        this.#log.error({ file: this.#file, reason }, 'failed to reload token');
+        this.log.error({ file: this.#file, reason }, 'failed to reload token');
       }
       this.#lastError = reason;
     }
@@ -125,7 +127,7 @@ class WatchedToken {
     checkSendable(text, this.#file);
     this.#hash = hashSecret(text);
     if ((found.mode & 0o077) !== 0) {
-      this.#log.warn({ file: this.#file }, 'token file readable by others');
+      this.log.warn({ file: this.#file }, 'token file readable by others');
     }
   }
 }

@@ -35,25 +35,23 @@ const cancelStepMs = 40;
  */
 export class AcpDriver implements Driver {
   readonly name = 'acp';
-  readonly #parts: AcpDriverParts;
   readonly #processes: HeadlessDriver;
   readonly #links = new Map<string, Socket>();
   #isClosed = false;
 
-  constructor(parts: AcpDriverParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: AcpDriverParts) {
     this.#processes = new HeadlessDriver(parts.onNews);
   }
 
   start(launch: Launch): Promise<Started> {
     const { id, directory, file, args, cwd, acp } = launch;
-    const socket = acpSocket(this.#parts.dataDir, id);
+    const socket = acpSocket(this.parts.dataDir, id);
     this.#unlink(id);
     rmSync(socket, { force: true });
     return this.#processes.start({
       ...launch,
       file: process.execPath,
-      args: [this.#parts.program ?? acpHostProgram, directory],
+      args: [this.parts.program ?? acpHostProgram, directory],
       input: '',
       prepare: () => {
         clearState(directory);
@@ -69,7 +67,7 @@ export class AcpDriver implements Driver {
   }
 
   async cancelTurn(id: string): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.parts;
     const isInTurn = () => ['working', 'waiting'].includes(this.state(id)?.status ?? '');
     if (!isInTurn()) return;
     const until = clock.monotonic() + cancelLimitMs;
@@ -80,18 +78,18 @@ export class AcpDriver implements Driver {
 
   release(id: string): Promise<void> {
     this.#unlink(id);
-    rmSync(acpSocket(this.#parts.dataDir, id), { force: true });
+    rmSync(acpSocket(this.parts.dataDir, id), { force: true });
     return this.#processes.release(id);
   }
 
   state(id: string) {
-    return readState(sessionDirectory(this.#parts.dataDir, id));
+    return readState(sessionDirectory(this.parts.dataDir, id));
   }
 
   /** Sends one command to the host of an agent. */
   call(id: string, command: HostCommand): Promise<HostReply> {
     return new Promise((resolve, reject) => {
-      const socket = connect(acpSocket(this.#parts.dataDir, id));
+      const socket = connect(acpSocket(this.parts.dataDir, id));
       let text = '';
       socket.setEncoding('utf8');
       socket.setTimeout(replyLimitMs, () =>
@@ -122,11 +120,11 @@ export class AcpDriver implements Driver {
   /** Keeps a connection on which the host reports changes. */
   #link(id: string): void {
     if (this.#isClosed || this.#links.has(id)) return;
-    const socket = connect(acpSocket(this.#parts.dataDir, id));
+    const socket = connect(acpSocket(this.parts.dataDir, id));
     this.#links.set(id, socket);
     const command: HostCommand = { do: 'watch' };
     socket.on('connect', () => socket.write(`${JSON.stringify(command)}\n`));
-    socket.on('data', () => this.#parts.onNews());
+    socket.on('data', () => this.parts.onNews());
     // A host that does not listen yet is tried again at the next inspection.
     socket.on('error', () => undefined);
     socket.on('close', () => {

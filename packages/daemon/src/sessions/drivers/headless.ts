@@ -189,11 +189,9 @@ async function ps(args: readonly string[]): Promise<string> {
   const end = await runProgram({
     file: '/bin/ps',
     args,
-    input: '',
     cwd: '/',
     environment: { LC_ALL: 'C', TZ: 'UTC' },
     timeoutMs: 10_000,
-    signal: new AbortController().signal,
     clock: systemClock,
   });
   return end.kind === 'exited' ? end.stdout : '';

@@ -271,7 +271,6 @@ export async function tmux(
     cwd: '/',
     environment: rest,
     timeoutMs,
-    signal: new AbortController().signal,
     clock,
   });
   if (end.kind === 'exited') {
