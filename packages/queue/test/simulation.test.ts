@@ -32,7 +32,7 @@ test('simulation: all invariants hold on the embedded store', patience, async ()
 
 const flowSeeds = campaignSize({ quick: 10, full: 1_000 });
 
-test(`simulation: flows hold over ${flowSeeds} seeds`, patience, async () => {
+test(`simulation: flows hold over ${flowSeeds} seeds`, { timeout: 3_600_000 }, async () => {
   const { tally, runs } = await simulateFlows(flowSeeds);
   if (runs < flowSeeds) return; // one seed alone, by $MILLRACE_SEED
   for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(5);
