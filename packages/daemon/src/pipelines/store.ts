@@ -22,7 +22,7 @@ export class PipelineStore {
   async insert(state: PipelineState): Promise<void> {
     await this.database.transact((target) => {
       this.#write(target, state);
-      const isOver = ({ status }: Pipeline) => status === 'done' || status === 'canceled';
+      const isOver = (status: string) => status === 'done' || status === 'canceled';
       deleteOldest(target, [visible, internal], maxPipelines, isOver);
     });
   }

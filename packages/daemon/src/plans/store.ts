@@ -36,8 +36,7 @@ export class PlanStore {
     await this.database.transact((target) => {
       target.collection<StoredPlan>(visible).put(plan.id, plan);
       target.collection<Inner>(definitions).put(plan.id, { definition, taskIds });
-      const isOver = ({ status }: StoredPlan) => status !== 'running';
-      deleteOldest(target, [visible, definitions], maxPlans, isOver);
+      deleteOldest(target, [visible, definitions], maxPlans, (status) => status !== 'running');
     });
   }
 

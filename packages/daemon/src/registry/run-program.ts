@@ -85,7 +85,8 @@ class RunningProgram {
     child.on('close', (code, exitSignal) => this.#exited(code, exitSignal));
     child.on('exit', (code, exitSignal) => {
       // A child that outlives the program may hold the pipes open indefinitely.
-      this.#after(pipeMs, () => this.#exited(code, exitSignal));
+      // On a busy machine the timer is due before the pipes were read once more.
+      this.#after(pipeMs, () => setImmediate(() => this.#exited(code, exitSignal)));
     });
     // EPIPE: the program may exit without reading all of its input.
     child.stdin!.on('error', () => undefined);

@@ -84,7 +84,7 @@ export class OpencodeCopy {
     const file = await this.options.program();
     if (file === undefined || !/^\w+$/.test(id)) return undefined;
     const text = await this.#query(file, answerQuery(id));
-    const parts = listIn<{ message: string; text: string }>(text) ?? [];
+    const parts = (listIn(text) ?? []) as { message: string; text: string }[];
     const own = parts.filter(({ message }) => message === parts[0]!.message).toReversed();
     return own.map((part) => part.text).join('\n') || undefined;
   }
@@ -146,10 +146,10 @@ function rowsIn(text: string): Row[] | undefined {
   return rows?.every(isRow) ? rows : undefined;
 }
 
-function listIn<Each>(text: string): Each[] | undefined {
+function listIn(text: string): unknown[] | undefined {
   try {
     const rows: unknown = JSON.parse(text);
-    return Array.isArray(rows) ? (rows as Each[]) : undefined;
+    return Array.isArray(rows) ? rows : undefined;
   } catch {
     // An older program prints something else; the caller logs it.
     return undefined;

@@ -36,15 +36,15 @@ export async function newestFirst<Data extends object>(
 }
 
 /** Deletes the oldest records above `max` that have ended, and what other collections have of them. */
-export function deleteOldest<Data extends object>(
+export function deleteOldest(
   target: CommitTarget,
   [name, ...others]: readonly [string, ...string[]],
   max: number,
-  hasEnded: (data: Data) => boolean,
+  hasEnded: (status: string) => boolean,
 ): void {
-  const all = target.collection<Data>(name).all();
+  const all = target.collection<{ status: string }>(name).all();
   if (all.length <= max) return;
-  const old = all.filter(({ data }) => hasEnded(data)).map(({ key }) => key);
+  const old = all.filter(({ data }) => hasEnded(data.status)).map(({ key }) => key);
   for (const key of old.toSorted().slice(0, all.length - max)) {
     for (const each of [name, ...others]) target.collection(each).delete(key);
   }

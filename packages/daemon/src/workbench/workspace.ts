@@ -27,7 +27,8 @@ export async function openWorkspace(parts: GitParts, session: Session): Promise<
   }
   const inside = new Git(parts, directory);
   const top = await inside.maybe(['rev-parse', '--show-toplevel']);
-  if (top === undefined) {
+  // Without a name git would run in the directory of the daemon.
+  if (!top) {
     const next = 'start agents with `--repo` to have one';
     throw noWorkspace(session, `${directory} is not in a git repository; ${next}`);
   }
