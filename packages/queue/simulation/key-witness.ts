@@ -53,7 +53,9 @@ export class KeyWitness {
     const key = this.#keys.get(id);
     if (!key) return;
     const holder = this.#holders.get(key.place);
-    if (holder && holder.id !== id && this.#holds(holder, now)) return;
+    // A key with a time is held until then, also after its task has ended.
+    const isTimed = holder !== undefined && holder.until !== null && holder.until > now;
+    if (holder && holder.id !== id && (isTimed || this.#holds(holder, now))) return;
     this.#holders.set(key.place, { id, until: key.until });
   }
 

@@ -35,6 +35,28 @@ test.each([
   expect(faults).toEqual(fault === undefined ? [] : [expect.stringContaining(fault)]);
 });
 
+test('key witness: a redriven task does not take a key that is held for a time', async () => {
+  const statuses = new Map<string, TaskStatus>([['first', 'DEAD']]);
+  const faults: string[] = [];
+  const witness = new KeyWitness(
+    (id) => statuses.get(id),
+    (holds, message) => void (holds || faults.push(message)),
+    () => Promise.resolve(),
+  );
+  const submit = (id: string, uniqueUntil: number | null, now: number) => {
+    const task = someTask({ id, dueAt: 0, uniqueKey: 'k', uniqueUntil });
+    witness.inserted(task, { kind: 'stored' } as never, now);
+  };
+  submit('first', null, 0);
+  submit('second', 100, 1);
+  statuses.set('second', 'SUCCEEDED');
+  witness.redriven('first', 50);
+  statuses.set('first', 'PENDING');
+  submit('third', null, 100);
+  await new Promise(setImmediate);
+  expect(faults).toEqual([]);
+});
+
 /** Settles one task, submits another with the key of a third, and settles the third. */
 async function freeKeyInBatch(world: Simulation, disk: TaskStore): Promise<string> {
   const witness = new Witness(world, disk, nearClockChange(world), false);

@@ -252,7 +252,7 @@ function newProcess(file: URL): ChildProcess {
 
 /** Runs the steps of a handler that is in a thread or process; their functions run there. */
 class HostedSteps {
-  readonly #calls = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #calls = new Map<number, Pick<Job, 'resolve' | 'reject'>>();
   readonly #holds = new Map<number, () => void>();
   #steps: Steps | undefined;
 
@@ -285,12 +285,11 @@ class HostedSteps {
       return (steps[name] as (...given: unknown[]) => Promise<unknown>).apply(steps, args);
     }
     const [step, options] = args as [string, object | undefined];
-    const fn = ({ attempt, idempotencyKey }: StepContext) => {
-      const waiting = withResolvers();
-      this.#calls.set(call, waiting);
-      this.post({ called: { call, context: { attempt, idempotencyKey } } });
-      return waiting.promise;
-    };
+    const fn = ({ attempt, idempotencyKey }: StepContext) =>
+      new Promise<unknown>((resolve, reject) => {
+        this.#calls.set(call, { resolve, reject });
+        this.post({ called: { call, context: { attempt, idempotencyKey } } });
+      });
     return steps.run(step, fn, options);
   }
 
@@ -304,18 +303,6 @@ class HostedSteps {
     if (error) waiting?.reject(errorOf(error));
     else waiting?.resolve(result);
   }
-}
-
-interface PromiseWithResolvers<Value> {
-  promise: Promise<Value>;
-  resolve: (value: Value) => void;
-  reject: (error: unknown) => void;
-}
-
-function withResolvers(): PromiseWithResolvers<unknown> {
-  const parts = {} as PromiseWithResolvers<unknown>;
-  parts.promise = new Promise((resolve, reject) => Object.assign(parts, { resolve, reject }));
-  return parts;
 }
 
 function sentError(thrown: unknown): SentError {
