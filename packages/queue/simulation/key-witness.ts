@@ -11,6 +11,7 @@ interface Holder {
 export class KeyWitness {
   readonly #holders = new Map<string, Holder>();
   readonly #keys = new Map<string, { place: string; until: number | null }>();
+  #removedUntil = -Infinity;
   /** Submits that got the task of another id. */
   replays = 0;
 
@@ -48,6 +49,11 @@ export class KeyWitness {
     this.demand(!this.#holds(holder, now), `the key of ${holder.id} was given away`, id);
   }
 
+  /** Keys whose time is over by `now` may be gone, also after the clock is set back. */
+  removed(now: number): void {
+    this.#removedUntil = Math.max(this.#removedUntil, now);
+  }
+
   /** A redriven task takes its key back if nobody else has it. */
   redriven(id: string, now: number): void {
     const key = this.#keys.get(id);
@@ -55,6 +61,7 @@ export class KeyWitness {
     const holder = this.#holders.get(key.place);
     // A key with a time is held until then, also after its task has ended.
     const isTimed = holder !== undefined && holder.until !== null && holder.until > now;
+    if (isTimed && holder.until! <= this.#removedUntil) return void this.#holders.delete(key.place);
     if (holder && holder.id !== id && (isTimed || this.#holds(holder, now))) return;
     this.#holders.set(key.place, { id, until: key.until });
   }
@@ -63,6 +70,6 @@ export class KeyWitness {
   #holds({ id, until }: Holder, now: number): boolean {
     const status = this.statusOf(id);
     if (status !== 'PENDING' && status !== 'IN_FLIGHT') return false;
-    return until === null || until > now;
+    return until === null || until > Math.max(now, this.#removedUntil);
   }
 }

@@ -94,6 +94,10 @@ export class Witness {
         });
         return results;
       },
+      deleteTombstones: (request) => {
+        this.keys.removed(request.now);
+        return disk.deleteTombstones(request);
+      },
       putQueue: async (put) => {
         const result = await disk.putQueue(put);
         this.#configured(put.queue, put.config);
