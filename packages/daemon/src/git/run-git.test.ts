@@ -16,6 +16,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ComparisonCache, Round } from '../branches/inspection.js';
 import { programCalls } from '../branches/programs.js';
 import { addWorktree, removeWorktree, repoFacts } from '../sessions/worktrees.js';
+import { runGit } from './run-git.js';
 
 let home: string;
 let repo: string;
@@ -140,4 +141,9 @@ test('git: hooks and filters of a repository run where worktrees.hooks allows th
   const parts = { clock: systemClock, environment: environment(), runsHooks: true };
   await made(parts, 'side');
   expect(traced()).toContain('post-checkout');
+});
+
+test('git is not run in a directory without a name, which would be that of the daemon', async () => {
+  const run = { clock: systemClock, environment: environment(), cwd: '', timeoutMs: 10_000 };
+  await expect(runGit(run, ['rev-parse', 'HEAD'])).rejects.toThrow('the name of a directory');
 });

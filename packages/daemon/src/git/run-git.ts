@@ -68,6 +68,8 @@ const diffOptions = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=dirt
  * repositories nested in it, can name programs, which would run with the daemon's rights.
  */
 export async function runGit(run: GitRun, args: readonly string[]): Promise<ProgramEnd> {
+  // Without a name it would run in the daemon's own directory.
+  if (run.cwd === '') throw new Error('git needs the name of a directory');
   const [command = '', ...others] = args;
   const options = command.startsWith('diff') ? diffOptions : [];
   const start = programOf(run, [command, ...options, ...others]);
