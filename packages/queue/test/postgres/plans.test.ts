@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plannerSettings } from '../../src/storage/postgres/connections.js';
 import type { Statement } from '../../src/storage/postgres/statement.js';
 import { purgeTasks, redriveTasks } from '../../src/storage/postgres/retention.js';
+import { claim } from '../../src/storage/postgres/claim.sql.js';
 import { settle } from '../../src/storage/postgres/settlements.js';
 import { cancelPendingTasks, updatePending } from '../../src/storage/postgres/task-changes.js';
 import { openOn } from './fresh-store.js';
@@ -59,6 +60,9 @@ test('plans: changes by id read the primary key, whatever the statistics', async
       const found = await indexesOf(url, statement, ['ended', 'live']);
       expect([state, name, found]).toEqual([state, name, indexes]);
     }
+    // A claim changes rows where it found them.
+    expect(await indexesOf(url, claim, ['live']), state).not.toContain('live_pkey');
+    expect(await indexesOf(url, claim, ['tasks']), state).toEqual(['tasks_pkey']);
   };
   await check('empty');
   await postgres.sql(url, fill);

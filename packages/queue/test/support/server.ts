@@ -205,10 +205,14 @@ export async function makeQueue(
   name = 'mail',
   config: Record<string, unknown> = {},
 ): Promise<void> {
-  const answer = await server.as('root', {
-    method: 'PUT',
-    path: `/v1/admin/queues/${name}/config`,
-    body: { ...plainConfig, ...config },
-  });
-  if (answer.status !== 200) throw new Error(`No queue ${name}: ${answer.text}`);
+  for (let tries = 1; ; tries++) {
+    const answer = await server.as('root', {
+      method: 'PUT',
+      path: `/v1/admin/queues/${name}/config`,
+      body: { ...plainConfig, ...config },
+    });
+    if (answer.status === 200) return;
+    // On a busy machine a new connection to PostgreSQL may take longer than the server waits.
+    if (answer.status !== 503 || tries === 5) throw new Error(`No queue ${name}: ${answer.text}`);
+  }
 }

@@ -84,7 +84,10 @@ const windowMs = '1000 * ceil($8::double precision) / nullif($8, 0)';
  * - `round`: 1 for the first task of its group, 2 for the second.
  * - `claimed`: for a task without a group this changes no indexed column, so PostgreSQL makes it a
  *   HOT update. For one with a group the claim shows in `stage`.
- * - `marks`: all ready tasks below the last one were claimed too, unless handlers are named.
+ * - `marks`: all ready tasks below the last one were claimed too, unless handlers are named or a
+ *   picked task was changed meanwhile, which its `tid` (its place in the table) shows.
+ * - Tasks are read by one search for all ids. Other joins would search for each; a full join must
+ *   read both sides once.
  *
  * Every row has the room. The only one has no id if nothing was claimed; then nothing changed that
  * must outlive a crash, so the commit waits for no disk. No row: the queue is paused, gone or not
@@ -122,19 +125,20 @@ const claimText = (
         AND l.group_key > f.group_key ORDER BY l.group_key LIMIT 1
     ) n WHERE f.visited < ${maxFifoGroups}
   ), heads AS (SELECT h.* FROM fifo_groups f CROSS JOIN LATERAL (
-      SELECT * FROM millrace.live l WHERE ${inFifoGroup('l', '< 2')}
+      SELECT l.ctid AS tid, l.* FROM millrace.live l WHERE ${inFifoGroup('l', '< 2')}
         AND l.group_key = f.group_key ORDER BY l.started DESC, l.due_at, l.id LIMIT 1
     ) h WHERE f.visited > 0 AND NOT EXISTS (SELECT 1 FROM millrace.live r
       WHERE ${inFifoGroup('r', '= 2')} AND r.group_key = f.group_key)
   ), picked AS MATERIALIZED (SELECT * FROM (${hasGroupLimit ? rankedInGroup : ''}
-      SELECT t.priority, t.turn, t.group_key, r.round, r.id, r.due_at
+      SELECT t.priority, t.turn, t.group_key, r.round, r.tid, r.due_at
       FROM (SELECT no, priority, turn, '' AS group_key, mark FROM priorities UNION ALL
       SELECT no, priority, turn, group_key, 0 FROM groups WHERE visited > 0) t CROSS JOIN LATERAL (
-        SELECT l.id, l.due_at, row_number() OVER (ORDER BY l.due_at, l.id) AS round
+        SELECT l.ctid AS tid, l.due_at,
+          row_number() OVER (ORDER BY l.due_at, l.id) AS round
         FROM millrace.live l WHERE ${readyIn('t')}
           AND l.group_key = t.group_key AND l.due_at >= t.mark AND ${mayRun}
         ORDER BY l.due_at, l.id LIMIT (SELECT size FROM room)) r UNION ALL
-      SELECT p.priority, p.turn, l.group_key, 1, l.id, l.due_at
+      SELECT p.priority, p.turn, l.group_key, 1, l.tid, l.due_at
       FROM heads l JOIN priorities p ON p.priority = l.priority WHERE l.stage = 0 AND ${mayRun}
     ) ${hasGroupLimit ? withinGroupLimit : 'candidates'} ORDER BY priority DESC, round,
       CASE WHEN group_key = '' THEN 1 WHEN group_key > turn THEN 0 ELSE 2 END, group_key LIMIT (SELECT size FROM room)
@@ -144,9 +148,9 @@ const claimText = (
       attempt = l.attempt + 1, total_attempts = l.total_attempts + 1, updated_at = $4,
       lease_token = p.token, lease_expires_at = $5, lease_node = $6, lease_started_at = $4,
       lease_async = false, wait = NULL
-    FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT due_at FROM picked), $7::text[])
-      WITH ORDINALITY AS p(id, was_due_at, token, position)
-    WHERE p.id IS NOT NULL AND ${byId('l.id', 'p.id')} AND l.lease_token IS NULL
+    FROM unnest(ARRAY(SELECT tid FROM picked), ARRAY(SELECT due_at FROM picked),
+      $7::text[]) WITH ORDINALITY AS p(tid, was_due_at, token, position)
+    WHERE l.ctid = p.tid AND l.lease_token IS NULL
     RETURNING l.*, p.was_due_at, p.position
   ), ${recorded({ type: 'started', from: 'claimed', at: '$4::bigint' })},
   counted AS (INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
@@ -156,7 +160,8 @@ const claimText = (
   ), marks AS (UPDATE millrace.low_water_marks m SET last_group = c.last_group, due_at = CASE
       WHEN m.due_at = p.mark AND m.due_at + ${markStepMs} < c.due_at THEN c.due_at ELSE m.due_at END
     FROM (SELECT priority, (array_agg(group_key ORDER BY position DESC))[1] AS last_group, CASE WHEN
-      $11 IS NULL AND $15 IS NULL AND ($17::text[] IS NULL OR NOT EXISTS (SELECT 1
+      $11 IS NULL AND $15 IS NULL AND (SELECT count(*) FROM claimed) = (SELECT count(*) FROM picked)
+        AND ($17::text[] IS NULL OR NOT EXISTS (SELECT 1
         FROM millrace.live x, lock WHERE x.queue_no = lock.no AND x.stage = 0
         AND x.labels IS NOT NULL)) THEN max(was_due_at) FILTER (WHERE group_key = '') - ${markSlackMs} END AS due_at
       FROM claimed GROUP BY priority) c JOIN priorities p ON p.priority = c.priority
@@ -175,8 +180,8 @@ const claimText = (
     t.options,
     c.flow,
     CASE WHEN c.id IS NULL THEN set_config('synchronous_commit', 'off', true) END
-  FROM room LEFT JOIN claimed c ON true
-    LEFT JOIN LATERAL (SELECT * FROM millrace.tasks WHERE id = c.id OFFSET 0) t ON true`;
+  FROM room LEFT JOIN (claimed c FULL JOIN (SELECT * FROM millrace.tasks
+    WHERE id = ANY(ARRAY(SELECT id FROM claimed)) OFFSET 0) t ON t.id = c.id) ON true`;
 
 export const claim = listingStatement('claim', claimText(false));
 /** The same with `max_in_flight_per_group`. */

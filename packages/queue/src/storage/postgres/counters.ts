@@ -1,7 +1,14 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from './connections.js';
 import { never } from '../../core/flow.js';
-import { dueMark, lowWaterMarkOf, markStepMs } from './low-water-marks.js';
+import {
+  groupedMark,
+  isGrouped,
+  isReady,
+  lowWaterMarkOf,
+  markStepMs,
+  scheduledMark,
+} from './low-water-marks.js';
 import { statement } from './statement.js';
 
 interface QueueCounters {
@@ -133,28 +140,42 @@ const maxDelayed = 100_000;
 
 /**
  * Counts of queue $1 from counter entry $2 on, the earliest due time of a pending task, and how many
- * are due after $3. The search for the first one starts at a low-water mark, which it raises.
+ * are due after $3. The search for the first one starts at low-water marks; it raises that of groups.
  */
 export const counts = statement(
   'counts',
   `WITH queue AS MATERIALIZED (
-    SELECT q.no, ${lowWaterMarkOf('q.no', dueMark)} AS mark FROM millrace.queues q WHERE q.name = $1
-  ), oldest AS MATERIALIZED (
+    SELECT q.no, ${lowWaterMarkOf('q.no', groupedMark)} AS mark
+    FROM millrace.queues q WHERE q.name = $1
+  ), grouped AS MATERIALIZED (
     SELECT l.due_at FROM queue q CROSS JOIN LATERAL (
       SELECT l.due_at FROM millrace.live l
-      WHERE l.queue_no = q.no AND l.stage < 2 AND l.created_at >= 0
-        AND l.due_at >= q.mark AND l.due_at < ${never} AND l.lease_token IS NULL
+      WHERE l.queue_no = q.no AND ${isGrouped} AND l.due_at >= q.mark AND l.due_at < ${never}
       ORDER BY l.due_at LIMIT 1
     ) l
+  ), oldest AS MATERIALIZED (
+    SELECT l.due_at FROM queue q JOIN millrace.low_water_marks p ON p.queue_no = q.no
+    CROSS JOIN LATERAL (
+      SELECT l.due_at FROM millrace.live l
+      WHERE l.queue_no = q.no AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
+        AND l.due_at >= p.due_at ORDER BY l.due_at LIMIT 1
+    ) l WHERE p.priority >= 0
+    UNION ALL SELECT l.due_at FROM queue q CROSS JOIN LATERAL (
+      SELECT l.due_at FROM millrace.live l
+      WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at < ${never}
+        AND l.due_at >= ${lowWaterMarkOf('q.no', scheduledMark)}
+      ORDER BY l.due_at LIMIT 1
+    ) l
+    UNION ALL SELECT due_at FROM grouped
   ), raised AS (
-    UPDATE millrace.low_water_marks f SET due_at = o.due_at - ${markStepMs} FROM queue q, oldest o
-    WHERE f.queue_no = q.no AND f.priority = ${dueMark} AND f.due_at = q.mark
-      AND f.due_at + 2 * ${markStepMs} < o.due_at
+    UPDATE millrace.low_water_marks f SET due_at = g.due_at - ${markStepMs} FROM queue q, grouped g
+    WHERE f.queue_no = q.no AND f.priority = ${groupedMark} AND f.due_at = q.mark
+      AND f.due_at + 2 * ${markStepMs} < g.due_at
   )
   SELECT coalesce(sum(b.pending), 0)::bigint AS pending,
     coalesce(sum(b.in_flight), 0)::bigint AS in_flight,
     coalesce(sum(b.dead), 0)::bigint AS dead,
-    (SELECT due_at FROM oldest) AS oldest_due_at,
+    (SELECT min(due_at) FROM oldest) AS oldest_due_at,
     (SELECT count(*) FROM (SELECT 1 FROM queue q CROSS JOIN LATERAL (SELECT 1 FROM millrace.live l
       WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at > $3
       AND l.due_at < ${never} LIMIT ${maxDelayed}) d) c) AS delayed,

@@ -4,7 +4,7 @@ import { statement } from './statement.js';
 
 /** A queue has a low-water mark for each priority, and these two. */
 export const scheduledMark = -1;
-export const dueMark = -2;
+export const groupedMark = -2;
 
 /** Commits that take less than this are found without a sweep. */
 export const markSlackMs = 250;
@@ -16,6 +16,8 @@ export const noTurn = '\u{10FFFF}';
 
 /** `l` waits to be claimed. A task in flight keeps stage 0 when it has no group. */
 export const isReady = 'l.stage = 0 AND l.lease_expires_at IS NULL';
+/** `l` is pending and has a group; `created_at >= 0` is a condition of the index. */
+export const isGrouped = "l.stage < 2 AND l.group_key <> '' AND l.created_at >= 0";
 
 /**
  * Lowers low-water marks to the tasks in `rows` (queue_no, stage, priority, group_key, due_at)
@@ -28,7 +30,7 @@ export const lowerMarks = (rows: string) => `lowered AS (
         min(due_at) AS due_at
       FROM ${rows} WHERE stage = 1 OR group_key = '' GROUP BY 1, 2
       UNION ALL
-      SELECT queue_no, ${dueMark}, min(due_at) FROM ${rows} GROUP BY 1
+      SELECT queue_no, ${groupedMark}, min(due_at) FROM ${rows} WHERE group_key <> '' GROUP BY 1
     ) m
     WHERE f.queue_no = m.queue_no AND f.priority = m.priority AND f.due_at > m.due_at
   )`;
@@ -65,10 +67,9 @@ export const sweepMarks = statement(
     UNION ALL
     SELECT p.queue_no, p.priority, r.due_at FROM marks p CROSS JOIN LATERAL (
       SELECT l.due_at FROM millrace.live l
-      WHERE l.queue_no = p.queue_no AND l.stage < 2 AND l.created_at >= 0
-        AND l.lease_token IS NULL AND l.due_at < p.due_at
+      WHERE l.queue_no = p.queue_no AND ${isGrouped} AND l.due_at < p.due_at
       ORDER BY l.due_at LIMIT 1
-    ) r WHERE p.priority = ${dueMark}
+    ) r WHERE p.priority = ${groupedMark}
   )
   UPDATE millrace.low_water_marks f SET due_at = s.due_at FROM found s
   WHERE f.queue_no = s.queue_no AND f.priority = s.priority AND f.due_at > s.due_at

@@ -6,7 +6,7 @@ import { tables, tuning } from './schema.sql.js';
 import { functions, openSchema } from './submit.sql.js';
 import { upgrades } from './upgrades.sql.js';
 
-export const schemaVersion = 15;
+export const schemaVersion = 16;
 /** Version of the tables of 0.1.0, the oldest that can be upgraded. */
 const oldestVersion = 5;
 

@@ -3,7 +3,7 @@ import type { Queue, QueueConfig } from '../../core/queue.js';
 import { configInUse } from '../port/store-parts.js';
 import { type QueuePut, type QueuePutResult, rowTables } from '../port/task-store.js';
 import type { Connections, Transaction } from './connections.js';
-import { dueMark, noTurn } from './low-water-marks.js';
+import { groupedMark, noTurn } from './low-water-marks.js';
 import { addDeletedQueue } from './retention.js';
 import { recordAct } from './audit.js';
 import { statement } from './statement.js';
@@ -146,7 +146,7 @@ export const createQueue = statement(
   ), marks AS (
     INSERT INTO millrace.low_water_marks (queue_no, priority, due_at, last_group)
     SELECT no, kind, 0, coalesce($8::jsonb->>(kind::text), '${noTurn}')
-    FROM queue CROSS JOIN generate_series(${dueMark}, 9) AS kind
+    FROM queue CROSS JOIN generate_series(${groupedMark}, 9) AS kind
   )
   SELECT * FROM queue`,
 );

@@ -38,7 +38,7 @@ export const eventTables = [
  *   `fifo_position`: the group behind which the next claim of a FIFO queue continues.
  * - `low_water_marks`: for each queue and priority a due time below which every ready task without a
  *   group was claimed, and the group that had the last turn. Priority -1 is for scheduled tasks, -2
- *   for all pending tasks.
+ *   for pending tasks with a group.
  * - `counters`: entries whose sum is the counts of a queue.
  * - `claims`: ids that were claimed together, and when their leases expire.
  * - `claimants`: servers that claim from a queue.
@@ -154,7 +154,7 @@ export const tables = [
   `CREATE INDEX live_oldest ON millrace.live (queue_no, created_at)
     WHERE stage < 2 AND created_at >= 0`,
   `CREATE INDEX live_due ON millrace.live (queue_no, due_at)
-    WHERE stage < 2 AND created_at >= 0`,
+    WHERE stage < 2 AND group_key <> '' AND created_at >= 0`,
   `CREATE INDEX live_expiring ON millrace.live (expires_at, id)
     WHERE stage < 2 AND expires_at IS NOT NULL`,
   `CREATE INDEX live_grouped ON millrace.live (queue_no, group_key, started DESC, due_at, id)

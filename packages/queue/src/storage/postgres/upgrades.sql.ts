@@ -156,6 +156,13 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
     'ALTER TABLE millrace.ended ADD COLUMN flow text',
     ...flowTables,
   ],
+  // The index by due time for tasks with a group alone.
+  16: [
+    'DROP INDEX millrace.live_due',
+    `CREATE INDEX live_due ON millrace.live (queue_no, due_at)
+      WHERE stage < 2 AND group_key <> '' AND created_at >= 0`,
+    'UPDATE millrace.low_water_marks SET due_at = 0 WHERE priority = -2',
+  ],
 };
 
 function renamed(from: string, to: string): string[] {
