@@ -5,6 +5,7 @@ import { liveStore } from './api/live.js';
 import { logInByLink } from './api/login.js';
 import { listenForShortcuts } from './parts/shortcuts.js';
 import { App } from './shell/app.js';
+import { repairLanguage } from './shell/language.js';
 import { startTheme } from './style/theme.js';
 import './style/theme.css';
 import './style/base.css';
@@ -31,6 +32,7 @@ const client = new QueryClient({
   },
 });
 
+repairLanguage(navigator);
 startTheme();
 listenForShortcuts();
 await logInByLink();
