@@ -171,7 +171,11 @@ export class SessionTransport implements QueueTransport {
   #wasOpen = false;
   #isClosed = false;
 
-  constructor(private readonly options: SessionOptions) {}
+  readonly call: QueueTransport['call'];
+
+  constructor(private readonly options: SessionOptions) {
+    this.call = options.rest.call;
+  }
 
   async submit(queue: string, task: SubmitRequest) {
     // With its id, a task that is sent again is stored once.
@@ -241,15 +245,14 @@ export class SessionTransport implements QueueTransport {
     return Promise.all(settled);
   }
 
-  readonly call = (async (operation: string, request: object) => {
-    const session = operation === 'recordSteps' ? await this.#open() : undefined;
-    if (!session) return this.options.rest.call(operation as never, request as never);
-    const { path, body } = request as { path: { id: string }; body: never };
+  async recordSteps(...[id, body]: Parameters<QueueTransport['recordSteps']>) {
+    const session = await this.#open();
+    if (!session) return this.options.rest.recordSteps(id, body);
     return session.request(
-      (content, call) => void (content.record ??= []).push({ call, id: path.id, body }),
-      (answer) => answer,
+      (content, call) => void (content.record ??= []).push({ call, id, body }),
+      (answer) => answer as Awaited<ReturnType<QueueTransport['recordSteps']>>,
     );
-  }) as QueueTransport['call'];
+  }
 
   async extend(...[id, leaseToken, body]: Parameters<QueueTransport['extend']>) {
     const session = await this.#open();

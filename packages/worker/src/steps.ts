@@ -10,7 +10,7 @@ import {
 } from './errors.js';
 import {
   backoffMs,
-  childId,
+  childIds,
   isEnded,
   maxChildren,
   outcomeOf,
@@ -128,6 +128,8 @@ interface NewStep {
   consumes?: string[];
 }
 
+type Recorded = QueueSchema<'Step'> | undefined;
+
 const defaultBackoff: Backoff = { kind: 'exponential', ms: 1_000, maxMs: 3_600_000 };
 
 /** The steps of one run of a handler. */
@@ -170,20 +172,27 @@ export class Steps implements Step<TaskTypes> {
       last = step.result as { until: number };
     }
     if (last && last.until > transport.now()) return this.#wait({ until: last.until });
-    const idempotencyKey = `${task.id}:${name}`;
-    const done = await this.#busy(async () => {
+    const release = this.hold();
+    let retry: { until: number } | undefined;
+    try {
       if (this.#unsaved.some(({ isFixed }) => !isFixed)) await this.save();
       const startedAt = transport.now();
-      let result: Result;
+      const idempotencyKey = `${task.id}:${name}`;
+      let result: Result | undefined;
       try {
         result = await this.#call(fn, { attempt, idempotencyKey }, timeoutMs);
       } catch (error) {
         if (error instanceof LeaseLost || this.options.signal().aborted) throw error;
-        return this.#failed(name, error, { attempt, maxAttempts, backoff, startedAt });
+        retry = await this.#failed(name, error, { attempt, maxAttempts, backoff, startedAt });
       }
-      return { result: (await this.#record(name, { result, startedAt })) as Result };
-    });
-    return 'until' in done ? this.#wait(done) : done.result;
+      if (!retry) {
+        this.#note(name, { result, startedAt });
+        await this.save();
+      }
+    } finally {
+      release();
+    }
+    return retry ? this.#wait(retry) : (this.#resultOf(name) as Result);
   }
 
   async sleep(name: string, duration: Duration): Promise<void> {
@@ -262,7 +271,7 @@ export class Steps implements Step<TaskTypes> {
   }
 
   /** The recorded step, if any. A name is used once in a run. */
-  async #claim(name: string): Promise<QueueSchema<'Step'> | undefined> {
+  #claim(name: string): Recorded | Promise<Recorded> {
     if (this.#used.has(name)) {
       throw new PermanentError(
         `The step ${name} is used twice in one run. Give each its own name, such as ${name}-2.`,
@@ -270,10 +279,11 @@ export class Steps implements Step<TaskTypes> {
     }
     this.#used.add(name);
     const { run } = this.options;
-    if (typeof run === 'function') {
-      await this.#busy(() => (this.#loading ??= run().then((loaded) => this.#load(loaded))));
-    }
-    return this.#recorded.get(name);
+    if (typeof run !== 'function') return this.#recorded.get(name);
+    return this.#busy(async () => {
+      await (this.#loading ??= run().then((loaded) => this.#load(loaded)));
+      return this.#recorded.get(name);
+    });
   }
 
   async #value<Value>(kind: string, make: () => Value): Promise<Value> {
@@ -291,13 +301,28 @@ export class Steps implements Step<TaskTypes> {
     return until;
   }
 
-  async #call<Result>(
+  #call<Result>(
     fn: (context: StepContext) => Result | Promise<Result>,
     about: Omit<StepContext, 'signal'>,
     timeoutMs: number | undefined,
+  ): Result | Promise<Result> {
+    const { options } = this;
+    if (timeoutMs !== undefined) return this.#callInTime(fn, about, timeoutMs);
+    return fn({
+      ...about,
+      // Read on demand, which may create it.
+      get signal() {
+        return options.signal();
+      },
+    });
+  }
+
+  async #callInTime<Result>(
+    fn: (context: StepContext) => Result | Promise<Result>,
+    about: Omit<StepContext, 'signal'>,
+    timeoutMs: number,
   ): Promise<Result> {
     const signal = this.options.signal();
-    if (timeoutMs === undefined) return fn({ ...about, signal });
     const late = new AbortController();
     const error = new TaskTimeout(`The step took longer than ${timeoutMs} ms`);
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -325,7 +350,8 @@ export class Steps implements Step<TaskTypes> {
     const { errorType, message, isPermanent, retryAfterMs } = failureOf(thrown);
     const error = { type: errorType, message };
     if (isPermanent || attempt >= maxAttempts) {
-      await this.#record(name, { error, startedAt });
+      this.#note(name, { error, startedAt });
+      await this.save();
       throw isPermanent ? thrown : new StepFailed(message, errorType, { cause: thrown });
     }
     const delayMs = Math.max(retryAfterMs ?? 0, backoffMs(backoff, attempt));
@@ -352,7 +378,7 @@ export class Steps implements Step<TaskTypes> {
     const isDefined = definitionOf(this.options.tasks, ref) !== undefined;
     const tasks = isDefined ? this.options.tasks : { definitions: {} };
     const ids = await this.#busy(async () => {
-      const all = await Promise.all(payloads.map((_, i) => childId(task, `${name}#${i}`)));
+      const all = await childIds(task, name, payloads.length);
       const fresh = all.flatMap((id, i) => (this.#children.has(id) ? [] : [{ id, i }]));
       const requests: SubmitRequest[] = [];
       for (const { id, i } of fresh) {
@@ -388,10 +414,8 @@ export class Steps implements Step<TaskTypes> {
     return results;
   }
 
-  /** Records a step; returns its result as a later run gets it. */
-  async #record(name: string, step: NewStep): Promise<unknown> {
-    this.#note(name, step);
-    await this.save();
+  /** The result of a recorded step, as a later run gets it. */
+  #resultOf(name: string): unknown {
     return this.#recorded.get(name)!.result ?? undefined;
   }
 
@@ -399,7 +423,7 @@ export class Steps implements Step<TaskTypes> {
   #note(name: string, { startedAt, ...rest }: NewStep, isFixed = false): unknown {
     const started = startedAt !== undefined && { started_at: new Date(startedAt).toISOString() };
     const { result: given, error = null } = rest;
-    const result: unknown = given === undefined ? null : JSON.parse(JSON.stringify(given));
+    const result: unknown = (given ?? null) === null ? null : JSON.parse(JSON.stringify(given));
     this.#unsaved.push({ step: { name, ...rest, ...started }, isFixed });
     this.#recorded.set(name, { name, result, error, recorded_at: '' });
     return result ?? undefined;
@@ -411,15 +435,13 @@ export class Steps implements Step<TaskTypes> {
     const taken = this.#unsaved;
     const steps = this.takeUnsaved();
     if (steps.length === 0) return;
-    const request = { path: { id: task.id }, body: { lease_token: leaseToken, steps } };
     try {
-      const stored = await this.#held(() => transport.call('recordSteps', request));
-      const list = (stored as { steps: QueueSchema<'Step'>[] }).steps;
-      for (const step of list) this.#recorded.set(step.name, step);
+      const stored = await transport.recordSteps(task.id, { lease_token: leaseToken, steps });
+      for (const step of stored.steps) this.#recorded.set(step.name, step);
     } catch (error) {
       if (isRefused(error)) throw new PermanentError((error as Error).message, { cause: error });
       this.#unsaved = [...taken, ...this.#unsaved];
-      throw error;
+      throw this.#lostOr(error);
     }
   }
 
@@ -435,10 +457,15 @@ export class Steps implements Step<TaskTypes> {
     try {
       return await call();
     } catch (error) {
-      if (codeOf(error) !== 'LEASE_LOST' && codeOf(error) !== 'TASK_ENDED') throw error;
-      this.options.onLost?.(error);
-      throw new LeaseLost(`The lease of task ${this.options.task.id} is lost`, { cause: error });
+      throw this.#lostOr(error);
     }
+  }
+
+  /** An error of a call under the lease, as the handler gets it. */
+  #lostOr(error: unknown): unknown {
+    if (codeOf(error) !== 'LEASE_LOST' && codeOf(error) !== 'TASK_ENDED') return error;
+    this.options.onLost?.(error);
+    return new LeaseLost(`The lease of task ${this.options.task.id} is lost`, { cause: error });
   }
 
   /** The task is not suspended until the returned function is called. */

@@ -50,6 +50,11 @@ export interface QueueTransport {
     leaseToken: string,
     body: QueueSchema<'ExtendTaskRequest'>,
   ): Promise<{ lease_expires_at: string | null }>;
+  /** Records steps under the lease of the task; as they are stored, in order. */
+  recordSteps(
+    id: string,
+    body: QueueSchema<'RecordStepsRequest'>,
+  ): Promise<{ steps: readonly QueueSchema<'Step'>[] }>;
   readonly call: CallOperation;
   readonly events: OpenEvents;
   /** Reports running tasks whose work is to stop, where the queue says so by itself. */
@@ -86,6 +91,8 @@ export function httpTransport(
         body,
         headers: { 'x-queue-lease-token': leaseToken },
       }),
+    recordSteps: async (id, body) =>
+      (await api.call('recordSteps', { path: { id }, body })) as { steps: QueueSchema<'Step'>[] },
     call: api.call,
     events: (query, signal) => restEvents({ urls, token }, query, signal),
     now: () => Date.now(),

@@ -1,5 +1,5 @@
 import { openApiDocument } from '@millrace/contract/documents';
-import { queueCodes, type QueueCode } from '@millrace/contract/queue';
+import { queueCodes, type QueueCode, type QueueSchema } from '@millrace/contract/queue';
 import { Refusal } from '@millrace/kit/errors';
 import {
   type DocumentSchemas,
@@ -17,6 +17,7 @@ import {
 import { type Principal, type QueueContext, roleLevels } from '../operations/base/context.js';
 import { claimTasks } from '../operations/claim-tasks.js';
 import { type EventBatch, openEvents } from '../operations/events.js';
+import { recordSteps } from '../operations/runs.js';
 import { extendTask, settleTasks } from '../operations/settle.js';
 import { submitBatch, submitTask } from '../operations/submit.js';
 import { queueHandlers } from './app.js';
@@ -185,6 +186,10 @@ export function inProcess(options: InProcessOptions): QueueTransport {
     settle: (queue, items) => asClient(() => settleTasks(context, { queue, body: { items } })),
     extend: (id, leaseToken, body) =>
       asClient(() => extendTask(context, caller, { id, leaseToken, body })),
+    recordSteps: async (id, body) =>
+      (await asClient(() => recordSteps(context, caller, { id, body }))) as {
+        steps: QueueSchema<'Step'>[];
+      },
     call: (async (id: string, request?: Given) => {
       const run = () => untilAborted(operation(id, request), request?.signal);
       const queue = request?.path?.['queue'];
