@@ -8,7 +8,7 @@ import {
 } from '../format/record.js';
 import type { Filter } from '../value/filter.js';
 import { compilePredicate } from '../value/predicate.js';
-import { checkFind } from '../query/query.js';
+import { checkFind, rowOf } from '../query/query.js';
 import { checkKey, toDocument, refuse } from '../value/documents.js';
 import { live } from '../watch/live.js';
 import { showChange, type WatchChange } from '../watch/message.js';
@@ -79,7 +79,7 @@ export function collectionPort(database: DatabaseParts): CollectionPort<Embedded
     async get(name, address, { transaction, fields = [] }) {
       const image = imageAt(reads, name, address, transaction);
       const project = fields.length > 0 ? checkFind({ fields }).project : undefined;
-      return image && toStoredRecord(image, project ? project(image.data) : image.data);
+      return image && toStoredRecord(image, project ? project(image) : image.data);
     },
     async update(name, address, data, { expectedRev, ...options }) {
       const outcome =
@@ -140,7 +140,7 @@ export function collectionPort(database: DatabaseParts): CollectionPort<Embedded
         // Copied: other watches see the same data.
         show: showChange<T>({
           includeBefore,
-          fields: (data) => toDocument(project ? project(data) : data),
+          fields: (data) => toDocument(project ? project(rowOf(data)) : data),
         }),
       });
     },

@@ -95,6 +95,41 @@ test('search segments: an index of the first layout is rebuilt when the database
   expect((await again.verify()).problems).toEqual([]);
 });
 
+test('search segments: an update that leaves the text as it is writes nothing to them', async () => {
+  const where = { shown: true };
+  const indexes = [{ search: ['text'] }, { search: ['title'], where }];
+  const db = await scratch.open({ collections: { docs: { indexes } } });
+  const docs = db.collection('docs');
+  const record = { text: 'durable queue', title: 'one word', shown: true, n: 0 };
+  await docs.insertWithKey('k', record);
+  const numbers = () =>
+    db.core.catalog.indexes().map(({ id }) => {
+      const row = db.core.store.get('index', prefixed(id, directoryKey));
+      return decodeDirectory(row).nextNumber;
+    });
+  const hits = async () => [
+    (await docs.find({ search: { text: 'queue', fields: ['text'] } })).records.length,
+    (await docs.find({ search: { text: 'word', fields: ['title'] } })).records.length,
+  ];
+  expect([numbers(), await hits()]).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
+  await docs.update({ key: 'k' }, { $inc: { n: 1 } });
+  expect(numbers()).toEqual([1, 1]);
+  await docs.update({ key: 'k' }, { $set: { shown: false } });
+  expect([numbers(), await hits()]).toEqual([
+    [1, 1],
+    [1, 0],
+  ]);
+  await docs.update({ key: 'k' }, { $set: { shown: true, text: '' } });
+  expect([numbers(), await hits()]).toEqual([
+    [1, 2],
+    [0, 1],
+  ]);
+  expect((await db.verify()).problems).toEqual([]);
+});
+
 test('search segments: a damaged index is found by verify', async () => {
   const db = await scratch.open(options);
   await fill(db, new Map(), 1, 20);

@@ -197,6 +197,15 @@ export class GoneNumbers {
     return this.rows.get(Math.floor(number / goneNumbers));
   }
 
+  /** Whether there is a row for one of these numbers. */
+  hasRows(first: number, last: number): boolean {
+    if (this.rows.size === 0) return false;
+    for (let row = Math.floor(first / goneNumbers); row <= last / goneNumbers; row++) {
+      if (this.rows.has(row)) return true;
+    }
+    return false;
+  }
+
   has(number: number): boolean {
     const bits = this.bitsOf(number);
     return bits !== undefined && isGone(bits, number);

@@ -67,6 +67,8 @@ export class DocumentReader {
         return uint16(bytes, from + 1);
       case 0xce:
         return uint32(bytes, from + 1);
+      case 0xca:
+        return asBuffer(bytes).readFloatBE(from + 1);
       case 0xcb:
         return asBuffer(bytes).readDoubleBE(from + 1);
       case 0xd9:

@@ -269,6 +269,10 @@ export class DocumentWriter {
       else if (value >= -0x80) this.#head(0xd0, value & 0xff, 1);
       else if (value >= -0x8000) this.#head(0xd1, value & 0xffff, 2);
       else this.#head(0xd2, value >>> 0, 4);
+    } else if (Math.fround(value) === value) {
+      // Numbers of vectors are of this kind: five bytes instead of nine.
+      this.#byte(0xca);
+      this.#at = this.#chunk.writeFloatBE(value, this.#at);
     } else {
       this.#byte(0xcb);
       this.#at = this.#chunk.writeDoubleBE(value, this.#at);

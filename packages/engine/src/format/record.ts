@@ -72,6 +72,7 @@ export interface IdInPlace {
 export class RecordImage {
   #data: JsonObject | undefined;
   #id: string | undefined;
+  #isCopy = false;
   readonly #place: IdInPlace | undefined;
 
   constructor(
@@ -185,6 +186,7 @@ export class RecordImage {
 
   /** A copy of the stored bytes, safe to keep. */
   keep(): RecordImage {
+    if (this.#isCopy) return this;
     const { end } = this;
     // The id is stored as bytes after the record, because its text is often not needed.
     const bytes = Buffer.allocUnsafe(end + (this.#place ? idLength : 0));
@@ -193,6 +195,7 @@ export class RecordImage {
     const place = this.#place && { bytes, at: end };
     const copy = new RecordImage(place ?? this.#id!, bytes, end, this.codec);
     copy.#data = this.#data;
+    copy.#isCopy = true;
     return copy;
   }
 

@@ -136,6 +136,17 @@ export function textsAt(path: Path, row: Row, use: (text: string) => void): void
   });
 }
 
+/** Whether both have the same texts in each of the fields. */
+export function sameTexts(paths: readonly Path[], a: Row, b: Row): boolean {
+  return paths.every((path) => {
+    const ours: string[] = [];
+    const others: string[] = [];
+    textsAt(path, a, (text) => ours.push(text));
+    textsAt(path, b, (text) => others.push(text));
+    return ours.length === others.length && ours.every((text, i) => text === others[i]);
+  });
+}
+
 const noWords = { values: [], multi: true, constrained: false, unique: [] };
 /** A record with words has one value, and its words beside it. */
 const values = [Buffer.of(1)];

@@ -132,10 +132,12 @@ export function encodeDirectory(directory: Directory): Buffer {
 export function decodeDirectory(bytes: Buffer | undefined): Directory {
   const from = new Varints(bytes ?? Buffer.alloc(5), 0);
   const [nextNumber, nextSegment, records, words] = from.several(4);
-  const segments = Array.from({ length: from.next() }, (): Segment => {
+  const segments: Segment[] = [];
+  for (let left = from.next(); left > 0; left--) {
     const [id, first, last, size, gone, length] = from.several(6);
-    return { id: id!, first: first!, last: last!, records: size!, gone: gone!, bytes: length! };
-  });
+    const segment = { id: id!, first: first!, last: last!, records: size!, gone: gone! };
+    segments.push({ ...segment, bytes: length! });
+  }
   const unused: number[] = [];
   while (bytes && from.at < bytes.length) unused.push(from.next());
   return {
@@ -170,7 +172,9 @@ export class Varints {
   }
 
   several(count: number): number[] {
-    return Array.from({ length: count }, () => this.next());
+    const numbers: number[] = [];
+    for (let i = 0; i < count; i++) numbers.push(this.next());
+    return numbers;
   }
 }
 
@@ -255,13 +259,62 @@ export class PageReader {
     for (let i = 0; i < rest; i++) term[shared + i] = bytes[from.at + i]!;
     from.at += rest;
     this.termLength = shared + rest;
+    this.#readCounts();
+    return true;
+  }
+
+  #readCounts(): void {
+    const from = this.#from;
     this.count = from.next();
     this.first = from.next();
     this.last = this.first + from.next();
-    this.start = from.next();
-    this.end = this.start + from.at;
+    const length = from.next();
     this.start = from.at;
-    return true;
+    this.end = this.start + length;
+  }
+
+  /** Moves to the first item of this term; false when the page has none. */
+  seek(term: Uint8Array): boolean {
+    const from = this.#from;
+    const { bytes } = this;
+    // How many bytes the items so far have in common with the term: what they share with one
+    // another need not be compared.
+    let common = 0;
+    while (this.end < this.#pageEnd) {
+      from.at = this.end;
+      const shared = from.next();
+      const rest = from.next();
+      const start = from.at;
+      from.at += rest;
+      this.#readCounts();
+      if (shared > common) continue;
+      if (shared < common) return false;
+      const length = shared + rest;
+      while (common < length && common < term.length) {
+        if (bytes[start + common - shared] !== term[common]) break;
+        common++;
+      }
+      if (common === term.length) {
+        if (length > common) return false;
+        this.term.set(term);
+        this.termLength = length;
+        return true;
+      }
+      if (common < length && bytes[start + common - shared]! > term[common]!) return false;
+    }
+    return false;
+  }
+
+  /** Moves to the next item if it is of the same term. */
+  nextOfTerm(): boolean {
+    if (this.isAtEnd) return false;
+    this.#from.at = this.end;
+    return this.#from.next() === this.termLength && this.#from.next() === 0 && this.next();
+  }
+
+  /** Whether the page has no further item. */
+  get isAtEnd(): boolean {
+    return this.end >= this.#pageEnd;
   }
 
   /** Below zero when the term sorts before these bytes, zero when it begins with them. */

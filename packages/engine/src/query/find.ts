@@ -5,7 +5,7 @@ import { idLength, readId } from '../format/keys.js';
 import type { Condition, FieldTest } from '../value/filter.js';
 import { type IndexAccess, type Plan, planQuery } from './plan.js';
 import { compilePredicate } from '../value/predicate.js';
-import type { CheckedFind } from './query.js';
+import { rowOf, type CheckedFind } from './query.js';
 import { rankedRecords } from './ranked.js';
 import { visitAll, type QuerySource, reportOf, type PlanReport } from './source.js';
 import { Page, RecordList, type FoundRecord, type RecordSink } from './page.js';
@@ -175,7 +175,7 @@ function joinOf(
     if (!project) return data;
     // What a lookup found is wanted, whichever fields of the record are.
     const found = lookups.map(({ as }) => [as, data[as]] as const);
-    return { ...project(data), ...(Object.fromEntries(found) as JsonObject) };
+    return { ...project(rowOf(data)), ...(Object.fromEntries(found) as JsonObject) };
   };
 }
 

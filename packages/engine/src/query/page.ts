@@ -256,7 +256,7 @@ export class RecordList implements RecordSink<FoundRecord[]> {
 
   add(image: RecordImage, hit?: Hit, parts?: JsonObject): void {
     const copy = image.keep();
-    this.#records.push(new FoundRecord(copy, parts ?? this.project?.(copy.data), hit));
+    this.#records.push(new FoundRecord(copy, parts ?? this.project?.(copy), hit));
   }
 
   take(): FoundRecord[] {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../value/documents.js';
 import { parsePath } from '../value/path.js';
-import { compileProjection } from './query.js';
+import { compileProjection, rowOf } from './query.js';
 
 const data: JsonObject = {
   name: 'Ada',
@@ -10,7 +10,9 @@ const data: JsonObject = {
   items: [{ sku: 'a', n: 1 }, { sku: 'b' }, 'loose', { n: 3 }],
 };
 const keep = (...fields: string[]) =>
-  compileProjection(fields.map((field) => parsePath(field, (text) => new Error(text))))(data);
+  compileProjection(fields.map((field) => parsePath(field, (text) => new Error(text))))(
+    rowOf(data),
+  );
 
 test('fields keep their place in the document', () => {
   expect(keep('name')).toEqual({ name: 'Ada' });

@@ -1,13 +1,17 @@
 import { type Json, type JsonObject, refuse } from '../value/documents.js';
-import { type Path, parsePath } from '../value/path.js';
+import { type Path, type Row, parsePath } from '../value/path.js';
 import { suggestion } from '@millrace/kit/nearest';
 import { parseFilter, type Condition, type Filter, describe, sentence } from '../value/filter.js';
 import { toSortOrder, type OrderBy, type SortOrder } from './sort.js';
 
-export type Projection = (data: JsonObject) => JsonObject;
+/** Makes the wanted parts of a document. */
+export type Projection = (row: Pick<Row, 'data' | 'top'>) => JsonObject;
 
 /** Which members to keep, by name; `true` keeps all of one. */
 type FieldTree = Map<string, FieldTree | true>;
+
+/** With more fields than this, the whole document is decoded. */
+const maxSingleReads = 4;
 
 /**
  * Keeps the parts of a document that the paths select, in their place. In an array a name applies
@@ -15,7 +19,21 @@ type FieldTree = Map<string, FieldTree | true>;
  */
 export function compileProjection(paths: readonly Path[]): Projection {
   const fields = treeOf(paths);
-  return (data) => keepObject(data, fields) ?? {};
+  if (fields.size > maxSingleReads) return ({ data }) => keepObject(data, fields) ?? {};
+  return (row) => {
+    const result: JsonObject = {};
+    for (const [name, below] of fields) {
+      const value = row.top(name);
+      const part = value === undefined ? undefined : keepParts(value, below);
+      if (part !== undefined) result[name] = part;
+    }
+    return result;
+  };
+}
+
+/** The row of a document that was not stored. */
+export function rowOf(data: JsonObject): Pick<Row, 'data' | 'top'> {
+  return { data, top: (name) => (Object.hasOwn(data, name) ? data[name] : undefined) };
 }
 
 function treeOf(paths: readonly Path[]): FieldTree {
@@ -66,7 +84,7 @@ function keepArray(items: Json[], fields: FieldTree): Json[] | undefined {
 /** Leaves out the parts of a document that the paths select; in an array, those of every element. */
 export function compileExclusion(paths: readonly Path[]): Projection {
   const fields = treeOf(paths);
-  return (data) => dropObject(data, fields);
+  return ({ data }) => dropObject(data, fields);
 }
 
 function dropParts(value: Json, fields: FieldTree): Json {

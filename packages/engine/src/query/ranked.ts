@@ -12,12 +12,21 @@ import { byScore, nearHits } from './vectors.js';
 
 /** A search has at most this many hits. */
 const maxHits = 1_000;
+/** Records that a search retains from its filter to its result. */
+const maxRetainedBytes = 1024 * 1024;
 /** The constant of reciprocal rank fusion. */
 const rankConstant = 60;
 
+interface RankedHit {
+  readonly id: string;
+  readonly score: number;
+  /** The record, if there was room for it. */
+  readonly image?: RecordImage | undefined;
+}
+
 interface RankedHits {
   /** Best first, all matching the filter. */
-  readonly hits: { readonly id: string; readonly score: number }[];
+  readonly hits: RankedHit[];
   readonly index: QueryIndex;
   readonly rows: number;
   readonly highlights?: (image: RecordImage) => Highlights;
@@ -45,8 +54,8 @@ export async function rankedRecords(
   const hits = found.length === 1 ? found[0]!.hits : fused(found.map((each) => each.hits));
   const highlights = found.find((each) => each.highlights)?.highlights;
   function* records() {
-    for (const { id, score } of hits.slice(query.skip, query.skip + query.limit)) {
-      const image = imageOf(source, id)?.keep();
+    for (const { id, score, image: known } of hits.slice(query.skip, query.skip + query.limit)) {
+      const image = known ?? imageOf(source, id)?.keep();
       if (image)
         yield { image, hit: { score, ...(highlights && { highlights: highlights(image) }) } };
     }
@@ -69,7 +78,7 @@ function noteOf({ index, note }: RankedHits): string {
 }
 
 /** Each list gives 1 / (60 + rank) to its records. */
-function fused(lists: readonly RankedHits['hits'][]): RankedHits['hits'] {
+function fused(lists: readonly (readonly RankedHit[])[]): RankedHit[] {
   const scores = new Map<string, number>();
   for (const list of lists) {
     list.forEach(({ id }, i) => {
@@ -98,17 +107,22 @@ async function searchHits(
   const { slice } = source;
   const most = near || countOnly ? maxHits : Math.min(maxHits, skip + limit);
   const index = searchIndex(source, wanted);
-  const { ranked, matches, terms, rows } = await search(source, index, wanted);
+  const { ranked, matches, terms, rows, release } = await search(source, index, wanted);
   const isMatch = compilePredicate(condition);
-  const hits: RankedHits['hits'] = [];
+  const hits: RankedHit[] = [];
   let read = 0;
+  let room = near || countOnly ? 0 : maxRetainedBytes;
   for (const hit of ranked) {
     if (hits.length >= most) break;
     const image = imageOf(source, hit.id);
     read++;
-    if (image && isMatch(image) && matches(image)) hits.push(hit);
+    if (image && isMatch(image) && matches(image)) {
+      room -= image.end;
+      hits.push(room < 0 ? hit : { ...hit, image: image.keep() });
+    }
     if (slice.spend(image?.end ?? 0)) await slice.pause();
   }
+  release();
   const { definition, paths } = index.compiled;
   const analyzer = analyzerOf(definition.language);
   return {

@@ -1,28 +1,13 @@
-import { after } from '../format/encoding.js';
-import { GoneNumbers, isGone, TermTable } from '../core/search-segments.js';
-import { idBytes, prefixed } from '../format/keys.js';
 import { analyzerOf } from '../format/search-entries.js';
-import {
-  decodeDirectory,
-  directoryKey,
-  goneNumbers,
-  goneRange,
-  numberKey,
-  PageReader,
-  pageKey,
-  recordRowKey,
-  segmentRange,
-  termTags,
-  Varints,
-  type Segment,
-} from '../format/search-pages.js';
+import { termTags } from '../format/search-pages.js';
 import { refuse } from '../value/documents.js';
 import type { Row } from '../value/path.js';
+import { PostingReader, Postings } from './postings.js';
 import type { CheckedSearch } from './query.js';
 import type { QueryIndex } from './ranges.js';
 import { isOneEdit, minFuzzyLength, parseTerms, phraseTest } from './search-text.js';
 import type { SearchTerms, SearchWord } from './search-text.js';
-import { overlaid, type QuerySource } from './source.js';
+import type { QuerySource } from './source.js';
 
 /** A record that a search found, before its filter is tested. */
 export interface Ranked {
@@ -39,6 +24,8 @@ export interface SearchResult {
   readonly terms: SearchTerms;
   /** Rows read. */
   readonly rows: number;
+  /** Call it when `ranked` is not read any more. */
+  readonly release: () => void;
 }
 
 /** Terms that one prefix or one misspelt word may stand for. */
@@ -76,10 +63,11 @@ export async function search(
   });
   const reader = new PostingReader(source, index, weights);
   const { records, meanLength } = reader;
+  const used: Postings[] = [];
   let found: Scored | undefined;
   const excluded: Postings[] = [];
   for (const word of terms.words) {
-    const postings = await postingsOf(reader, word, query.fuzzy && !word.isExcluded);
+    const postings = await postingsOf(reader, word, query.fuzzy && !word.isExcluded, used);
     if (word.isExcluded) {
       excluded.push(postings);
       continue;
@@ -87,12 +75,17 @@ export async function search(
     const { size } = postings;
     const rarity = Math.log(1 + (records - size + 0.5) / (size + 0.5));
     const scored = score(postings, rarity, meanLength);
-    found = found ? combined(found, scored, query.mode === 'all') : scored;
+    if (!found) found = scored;
+    else found = query.mode === 'all' ? inBoth(found, scored) : inEither(found, scored);
   }
   const left = excluded.reduce((all, each) => without(all, each), found ?? noneScored);
   const searched = paths.filter((_, i) => weights[i]! > 0);
   const ranked = best(left, (number) => reader.idOf(number));
-  return { ranked, matches: phraseTest(terms, searched, analyzer), terms, rows: reader.rows };
+  const matches = phraseTest(terms, searched, analyzer);
+  const release = () => {
+    for (const postings of used) postings.release();
+  };
+  return { ranked, matches, terms, rows: reader.rows, release };
 }
 
 /** Records by rising number, with the score of the words so far. */
@@ -103,38 +96,44 @@ interface Scored {
 
 const noneScored: Scored = { numbers: new Uint32Array(0), scores: new Float64Array(0) };
 
+/** Replaces the counts by scores. */
 function score({ numbers, counts, lengths, size }: Postings, rarity: number, mean: number): Scored {
-  const scores = new Float64Array(size);
   for (let i = 0; i < size; i++) {
+    const count = counts[i]!;
     const norm = saturation * (1 - lengthShare + (lengthShare * lengths[i]!) / mean);
-    scores[i] = (rarity * counts[i]! * (saturation + 1)) / (counts[i]! + norm);
+    counts[i] = (rarity * count * (saturation + 1)) / (count + norm);
   }
-  return { numbers: numbers.subarray(0, size), scores };
+  return { numbers: numbers.subarray(0, size), scores: counts.subarray(0, size) };
 }
 
-/** The records that both have, or with `isAll` false either. */
-function combined(a: Scored, b: Scored, isAll: boolean): Scored {
-  const most = isAll
-    ? Math.min(a.numbers.length, b.numbers.length)
-    : a.numbers.length + b.numbers.length;
+/** The records that both have, in the place of the first. */
+function inBoth(a: Scored, b: Scored): Scored {
+  const { numbers, scores } = a;
+  const others = b.numbers;
+  let [i, j, size] = [0, 0, 0];
+  while (i < numbers.length && j < others.length) {
+    const left = numbers[i]!;
+    const right = others[j]!;
+    if (left < right) i++;
+    else if (left > right) j++;
+    else {
+      numbers[size] = left;
+      scores[size++] = scores[i++]! + b.scores[j++]!;
+    }
+  }
+  return { numbers: numbers.subarray(0, size), scores: scores.subarray(0, size) };
+}
+
+/** The records that either has. */
+function inEither(a: Scored, b: Scored): Scored {
+  const most = a.numbers.length + b.numbers.length;
   const numbers = new Uint32Array(most);
   const scores = new Float64Array(most);
   let [i, j, size] = [0, 0, 0];
   while (i < a.numbers.length || j < b.numbers.length) {
     const [left, right] = [a.numbers[i] ?? Infinity, b.numbers[j] ?? Infinity];
-    if (left === right) {
-      numbers[size] = left;
-      scores[size++] = a.scores[i++]! + b.scores[j++]!;
-    } else if (isAll) {
-      if (left < right) i++;
-      else j++;
-    } else if (left < right) {
-      numbers[size] = left;
-      scores[size++] = a.scores[i++]!;
-    } else {
-      numbers[size] = right;
-      scores[size++] = b.scores[j++]!;
-    }
+    numbers[size] = Math.min(left, right);
+    scores[size++] = (left <= right ? a.scores[i++]! : 0) + (right <= left ? b.scores[j++]! : 0);
   }
   return { numbers: numbers.subarray(0, size), scores: scores.subarray(0, size) };
 }
@@ -150,8 +149,9 @@ function* best(
   { numbers, scores }: Scored,
   idOf: (number: number) => string | undefined,
 ): Iterable<Ranked> {
-  const heap = Uint32Array.from(numbers, (_, i) => i);
-  let size = heap.length;
+  let size = numbers.length;
+  const heap = new Uint32Array(size);
+  for (let i = 0; i < size; i++) heap[i] = i;
   const isBetter = (a: number, b: number) =>
     scores[a]! > scores[b]! || (scores[a] === scores[b] && a < b);
   const sink = (from: number) => {
@@ -181,9 +181,11 @@ async function postingsOf(
   reader: PostingReader,
   word: SearchWord,
   isFuzzy: boolean,
+  used: Postings[],
 ): Promise<Postings> {
   const { text, stem, isPrefix } = word;
-  const postings = new Postings();
+  const postings = Postings.take();
+  used.push(postings);
   const tags = [termTags.stem, termTags.word];
   if (isPrefix) {
     for (const tag of tags) await reader.walk(tag + text, () => true, postings);
@@ -217,226 +219,4 @@ async function postingsOf(
 function withoutLonger(starts: readonly string[]): string[] {
   const all = [...new Set(starts)];
   return all.filter((one) => !all.some((other) => other !== one && one.startsWith(other)));
-}
-
-/** Postings of a word, by rising number if they are of one term. */
-class Postings {
-  numbers = new Uint32Array(0);
-  /** How often the word occurs, by the weights of the fields. */
-  counts = new Float64Array(0);
-  /** Words of the record. */
-  lengths = new Uint32Array(0);
-  size = 0;
-
-  reserve(count: number): void {
-    if (this.size + count <= this.numbers.length) return;
-    const length = Math.max(64, 2 * this.size) + count;
-    this.numbers = copied(new Uint32Array(length), this.numbers);
-    this.counts = copied(new Float64Array(length), this.counts);
-    this.lengths = copied(new Uint32Array(length), this.lengths);
-  }
-
-  /** Those of several terms, as if they were one. */
-  merged(): this {
-    const { numbers, counts, lengths, size } = this;
-    const order = Uint32Array.from({ length: size }, (_, i) => i);
-    order.sort((a, b) => numbers[a]! - numbers[b]!);
-    const [n, c, l] = [numbers.slice(0, size), counts.slice(0, size), lengths.slice(0, size)];
-    this.size = 0;
-    for (const i of order) {
-      const last = this.size - 1;
-      if (last >= 0 && numbers[last] === n[i]) {
-        counts[last]! += c[i]!;
-        continue;
-      }
-      numbers[this.size] = n[i]!;
-      counts[this.size] = c[i]!;
-      lengths[this.size++] = l[i]!;
-    }
-    return this;
-  }
-}
-
-function copied<Numbers extends Uint32Array | Float64Array>(to: Numbers, from: Numbers): Numbers {
-  to.set(from);
-  return to;
-}
-
-const zero = Buffer.of(0);
-
-/** Reads postings of a search index, and those of a transaction's own records. */
-class PostingReader {
-  rows = 0;
-  readonly records: number;
-  readonly meanLength: number;
-  readonly #segments: readonly Segment[];
-  readonly #gone = new GoneNumbers();
-  /** The transaction's own records have numbers above all others. */
-  readonly #own = new TermTable();
-  readonly #ownIds: string[] = [];
-  readonly #firstOwn: number;
-  readonly #page = new PageReader();
-
-  constructor(
-    private readonly source: QuerySource,
-    private readonly index: QueryIndex,
-    private readonly weights: readonly number[],
-  ) {
-    const { view, overlay } = source;
-    const directory = decodeDirectory(this.#get(directoryKey));
-    this.#segments = directory.segments;
-    this.#firstOwn = directory.nextNumber;
-    let { records, words } = directory;
-    view.entryRows(index.id, goneRange, (key, start, _end, value, valueEnd) => {
-      this.#gone.add(key, start + 1, value.subarray(0, valueEnd));
-      return false;
-    });
-    for (const id of overlay?.keys() ?? []) {
-      const row = this.#get(recordRowKey(idBytes(id)));
-      if (!row) continue;
-      this.#gone.set(row.readUInt32BE(0));
-      records--;
-      words -= row.readUInt32BE(4);
-    }
-    for (const image of overlaid(source)) {
-      const { payload, terms } = index.compiled.entriesOf(image);
-      if (!payload || !terms) continue;
-      records++;
-      words += terms.words;
-      this.#own.add(this.#firstOwn + this.#ownIds.length, payload, terms);
-      this.#ownIds.push(idBytes(image.id).toString('latin1'));
-    }
-    this.records = records;
-    this.meanLength = records === 0 ? 1 : words / records;
-  }
-
-  #get(key: Buffer): Buffer | undefined {
-    this.rows++;
-    return this.source.view.get('index', prefixed(this.index.id, key));
-  }
-
-  /** The id of a record, as latin1. */
-  idOf(number: number): string | undefined {
-    if (number >= this.#firstOwn) return this.#ownIds[number - this.#firstOwn];
-    return this.#get(numberKey(number))?.toString('latin1');
-  }
-
-  /** Adds the postings of one term. */
-  async read(name: string, to: Postings): Promise<void> {
-    const bytes = Buffer.from(name);
-    for (const segment of this.#segments) {
-      await this.#pages(segment, bytes, (page) => {
-        const difference = page.comparePrefix(bytes);
-        if (difference < 0) return false;
-        if (difference > 0 || page.termLength > bytes.length) return true;
-        this.#decode(page, to);
-        return false;
-      });
-    }
-    this.#addOwn(bytes.toString('latin1'), to);
-  }
-
-  /** Adds the postings of the terms that begin with `prefix` and pass the test. */
-  async walk(prefix: string, test: (name: string) => boolean, to: Postings): Promise<void> {
-    const bytes = Buffer.from(prefix);
-    for (const segment of this.#segments) {
-      await this.#pages(segment, bytes, (page) => {
-        const difference = page.comparePrefix(bytes);
-        if (difference === 0 && test(page.name)) this.#decode(page, to);
-        return difference > 0;
-      });
-    }
-    const start = bytes.toString('latin1');
-    for (const name of this.#own.terms) {
-      if (name.startsWith(start) && test(name)) this.#addOwn(name, to);
-    }
-  }
-
-  /** The letters that terms begin with. */
-  async firstLetters(tag: string): Promise<string[]> {
-    const found = new Set<string>();
-    const letterOf = (name: string) => {
-      const text = Buffer.from(name, 'latin1').toString('utf8', 1);
-      return String.fromCodePoint(text.codePointAt(0)!);
-    };
-    for (const segment of this.#segments) {
-      for (let from: Buffer | undefined = Buffer.from(tag); from;) {
-        let next: Buffer | undefined;
-        const least = from;
-        await this.#pages(segment, from, (page) => {
-          if (page.comparePrefix(least) < 0) return false;
-          if (page.term[0] !== least[0]) return true;
-          const letter = letterOf(page.name);
-          found.add(letter);
-          next = after(Buffer.from(tag + letter));
-          return true;
-        });
-        from = next;
-      }
-    }
-    for (const name of this.#own.terms) if (name.startsWith(tag)) found.add(letterOf(name));
-    return [...found];
-  }
-
-  /** Calls `visit` with the items of a segment from about a term on, until it returns true. */
-  async #pages({ id }: Segment, from: Buffer, visit: (page: PageReader) => boolean): Promise<void> {
-    const { view, slice } = this.source;
-    const { end } = segmentRange(id);
-    const page = this.#page;
-    for (let start: Buffer | undefined = pageKey(id, from); start;) {
-      let rest: Buffer | undefined;
-      view.entryRows(this.index.id, { start, end }, (key, keyStart, keyEnd, value, valueEnd) => {
-        this.rows++;
-        page.open(value, valueEnd);
-        while (page.next()) if (visit(page)) return true;
-        if (!slice.spend(valueEnd)) return false;
-        rest = Buffer.concat([key.subarray(keyStart, keyEnd), zero]);
-        return true;
-      });
-      start = rest;
-      if (start) await slice.pause();
-    }
-  }
-
-  #decode({ bytes, start, end, first, count }: PageReader, to: Postings): void {
-    to.reserve(count);
-    const gone = this.#gone.rows.size === 0 ? undefined : this.#gone;
-    let [row, bits]: [number, Uint8Array | undefined] = [-1, undefined];
-    const from = new Varints(bytes, start);
-    for (let number = first; ;) {
-      if (gone && Math.floor(number / goneNumbers) !== row) {
-        row = Math.floor(number / goneNumbers);
-        bits = gone.bitsOf(number);
-      }
-      this.#posting(from, number, to);
-      if (bits && isGone(bits, number) && to.numbers[to.size - 1] === number) to.size--;
-      if (from.at >= end) return;
-      number += from.next();
-    }
-  }
-
-  #addOwn(name: string, to: Postings): void {
-    this.#own.each(name, (number, bytes, start) => {
-      to.reserve(1);
-      this.#posting(new Varints(bytes, start), number, to);
-    });
-  }
-
-  /** Adds a posting, unless the fields of the search do not have the word. */
-  #posting(from: Varints, number: number, to: Postings): void {
-    const { weights } = this;
-    const fields = weights.length;
-    const length = from.next();
-    let count = 0;
-    for (let isMore = true; isMore;) {
-      const code = from.next();
-      isMore = code % 2 === 1;
-      const value = code >>> 1;
-      count += (Math.floor(value / fields) + 1) * weights[value % fields]!;
-    }
-    if (count === 0) return;
-    to.numbers[to.size] = number;
-    to.counts[to.size] = count;
-    to.lengths[to.size++] = length;
-  }
 }

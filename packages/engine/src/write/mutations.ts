@@ -19,6 +19,7 @@ import {
 } from '../value/documents.js';
 import { enforceSchema } from '../core/schema.js';
 import type { IndexEntries } from '../format/entries.js';
+import { sameTexts } from '../format/search-entries.js';
 import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../format/keys.js';
 import type { DatabaseState } from '../storage/file/tables.js';
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
@@ -171,6 +172,7 @@ export class CommitBuilder {
 
   #applyIndex(collection: CollectionInfo, index: IndexInfo, change: Change): void {
     if (index.state === 'failed') return;
+    if (index.definition.kind === 'search') return this.#applySearch(index, change);
     const { id, before, after } = change;
     const old = before ? index.compiled.entriesOf(before) : noEntries;
     const fresh = after ? index.compiled.entriesOf(after) : noEntries;
@@ -186,6 +188,18 @@ export class CommitBuilder {
     for (const values of missingFrom(fresh.unique, old.unique)) {
       this.#makeRoom(collection, index, id, values);
     }
+    moveEntries(this.core, index, id, old, fresh);
+  }
+
+  /** Splits the old text into words only if a filter decides whether it is in the index. */
+  #applySearch(index: IndexInfo, { id, before, after }: Change): void {
+    const { compiled, definition } = index;
+    const isPartial = definition.where !== undefined;
+    if (before && after && !isPartial && sameTexts(compiled.paths, before, after)) return;
+    const fresh = after ? compiled.entriesOf(after) : noEntries;
+    this.core.catalog.noteEntry(index, fresh.multi, fresh.cut);
+    const old = before && isPartial ? compiled.entriesOf(before) : noEntries;
+    if ((isPartial || !before) && samePayload(old.payload, fresh.payload)) return;
     moveEntries(this.core, index, id, old, fresh);
   }
 

@@ -104,7 +104,7 @@ export class MessageSink implements RecordSink<FoundRecords> {
     const { json, project, own } = this.view;
     const copy = image.keep();
     const seq = own?.has(copy.id) ? 0 : undefined;
-    const data = parts ?? project?.(copy.data);
+    const data = parts ?? project?.(copy);
     this.#records.push(recordMessage(copy, { json, data, seq, hit }));
   }
 
@@ -125,7 +125,7 @@ export class WritingSink implements RecordSink<FoundRecords> {
   add(image: RecordImage, _hit?: Hit, parts?: JsonObject): void {
     const { project, own } = this.view;
     const commit = own?.has(image.id) ? 0 : image.seq;
-    this.writer.add(image, parts ?? project?.(image.data), commit);
+    this.writer.add(image, parts ?? project?.(image), commit);
   }
 
   take(): FoundRecords {

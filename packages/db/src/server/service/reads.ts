@@ -34,7 +34,7 @@ export function readMethods(
       const own = transaction && ownIds(parts.database, transaction, request.collection);
       return recordMessage(image, {
         json,
-        data: project?.(image.data),
+        data: project?.(image),
         seq: own?.has(image.id) ? 0 : undefined,
       });
     };

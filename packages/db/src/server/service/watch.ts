@@ -154,7 +154,7 @@ function changeShower(
   project: ReturnType<typeof checkFind>['project'],
 ): (change: VisibleChange) => Change {
   const json = wantsJson(request.encoding);
-  const show = (image: RecordImage) => recordMessage(image, { json, data: project?.(image.data) });
+  const show = (image: RecordImage) => recordMessage(image, { json, data: project?.(image) });
   return ({ op, collection, id, seq, after, before, entered, left }) => {
     const change: Change = {
       $typeName: 'millrace.db.v1.Change',
