@@ -93,12 +93,18 @@ function toReport(
   if (steps && outcome === 'fail') {
     faults.push({ pointer: '/steps', message: 'cannot be recorded by a failure' });
   }
+  if (outcome === 'suspend' && !suspend) {
+    faults.push({ pointer: '/suspend', message: 'is missing; say what the task waits for' });
+  }
+  if (outcome === 'suspend' && result !== undefined) {
+    const message = 'cannot be kept by a task that is suspended; record it as a step';
+    faults.push({ pointer: '/result', message });
+  }
+  if (outcome !== 'suspend' && suspend) {
+    faults.push({ pointer: '/suspend', message: 'needs the outcome suspend' });
+  }
   if (faults.length > 0) throw failBody(code, faults);
   const task = { id: id.toUpperCase(), token, steps, maxSteps };
-  if (outcome === 'suspend' && !suspend) {
-    const message = 'is missing; say what the task waits for';
-    throw failBody('INVALID_CLAIM', [{ pointer: '/suspend', message }]);
-  }
   if (outcome === 'suspend') {
     return { ...task, outcome, suspension: readSuspension(suspend!, '/suspend') };
   }
