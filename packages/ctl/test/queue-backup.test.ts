@@ -1,5 +1,7 @@
 import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { open, type RowReader } from '@millrace/engine';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ctlHere as ctl, startCtl } from './run-ctl.js';
 import { QueueServer, tokens } from './queue-server.js';
@@ -24,7 +26,22 @@ test('backup: a running server is backed up, and a restored one has its tasks', 
   expect((await server.ctl(['restore', '--from', damaged, '--data', data])).code).toBe(1);
   expect(await server.ok(['restore', '--from', file, '--data', data])).toContain('queue serve');
   expect((await server.ctl(['restore', '--from', file, '--data', data])).code).toBe(1);
-  expect(await server.ok(['verify', '--data', data])).toContain('No problems found');
+  const verified = await server.ok(['verify', '--data', data]);
+  expect(verified).toContain('No problems found: checked 1 task of 1 queue');
+  const database = await open(join(data, 'queue'));
+  const allRows = (rows: RowReader) => [
+    ...rows.range({ start: Buffer.of(0), end: Buffer.of(255) }),
+  ];
+  const task = database.readRows(allRows).find(({ value }) => value.includes('hello'))!;
+  await database.transact(({ rows }) => rows.remove(task.key));
+  await database.close();
+  const found = await server.ctl(['verify', '--data', data, '--json']);
+  expect([found.code, JSON.parse(found.out)]).toMatchObject([
+    1,
+    { ok: false, tasks: 0, queues: 1 },
+  ]);
+  await rm(data, { recursive: true });
+  await server.ok(['restore', '--from', file, '--data', data]);
 
   expect(await tasksIn('restored')).toEqual([id]);
 });

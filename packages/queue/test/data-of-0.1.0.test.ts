@@ -8,7 +8,7 @@ import { silentLog } from '@millrace/kit/log';
 import { seededRandom } from '@millrace/kit/random';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { WholeTask } from '../src/core/task.js';
-import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
+import { storeProblems } from '../src/storage/embedded/verify.js';
 import { EmbeddedStore } from '../src/storage/embedded/embedded-store.js';
 import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import { kinds, nameKey } from '../src/storage/embedded/keys.js';

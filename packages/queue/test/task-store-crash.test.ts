@@ -11,7 +11,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, expect, test } from 'vitest';
 import { campaignSize } from '../../../test/support/campaign.js';
 import { scriptFrom } from '../../../test/support/script.js';
-import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
+import { storeProblems } from '../src/storage/embedded/verify.js';
 import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import type { TaskStore } from '../src/storage/port/task-store.js';
 

@@ -8,7 +8,7 @@ import { systemRandom } from '@millrace/kit/random';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { campaignSize } from '../../../test/support/campaign.js';
-import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
+import { storeProblems } from '../src/storage/embedded/verify.js';
 import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import { MemoryStore } from './support/memory-store/index.js';
 import { flowOperations, ModelRun, operations } from './task-store/model-run.js';

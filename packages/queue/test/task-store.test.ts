@@ -6,7 +6,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, expect } from 'vitest';
-import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
+import { storeProblems } from '../src/storage/embedded/verify.js';
 import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import { MemoryStore } from './support/memory-store/index.js';
 import type { TaskStore } from '../src/storage/port/task-store.js';

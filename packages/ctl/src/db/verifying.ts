@@ -7,25 +7,42 @@ import { counted } from '@millrace/contract/lists';
 
 type Shows = Pick<Tools, 'terminal' | 'exitWith'>;
 
-/** Verifies a data directory, or a backup; `storeIn` says where the database is in a directory. */
+/** What was checked in a data directory, as text and as more members of the JSON. */
+export interface Verified {
+  report: VerifyReport;
+  checked: string;
+  more?: object;
+}
+
+/** Verifies a data directory, or a backup. */
 export async function verifyEither(
   { data, backup }: { data?: string; backup?: string },
   tools: Shows,
-  storeIn = (directory: string) => directory,
+  verifyIn: (directory: string) => Promise<Verified> = verifyDatabase,
 ): Promise<void> {
-  if (data !== undefined && backup === undefined) await verifyData(storeIn(data), tools);
-  else if (backup !== undefined && data === undefined) await verifyBackup(backup, tools);
-  else throw new UsageError('Name what to check: --data DIR or --backup FILE.');
+  if (data !== undefined && backup === undefined) await verifyData(await verifyIn(data), tools);
+  else if (backup !== undefined && data === undefined) {
+    await verifyBackup(backup, tools, verifyIn === verifyDatabase);
+  } else throw new UsageError('Name what to check: --data DIR or --backup FILE.');
 }
 
-async function verifyData(directory: string, tools: Shows): Promise<void> {
+async function verifyDatabase(directory: string): Promise<Verified> {
   const { verify } = await import('@millrace/db');
   const report = await verify(directory);
-  if (!report.ok) tools.exitWith(1);
-  tools.terminal.show(reportJson(report), () => reportText(report, tools));
+  const { records, indexEntries, logEntries, seq } = report;
+  const checked =
+    `${counted(records, 'record')}, ${indexEntries} index entries and ` +
+    `${counted(logEntries, 'commit')} of the log at commit ${seq}`;
+  return { report, checked };
 }
 
-async function verifyBackup(file: string, { terminal }: Shows): Promise<void> {
+async function verifyData(verified: Verified, tools: Shows): Promise<void> {
+  const { report, more } = verified;
+  if (!report.ok) tools.exitWith(1);
+  tools.terminal.show({ ...reportJson(report), ...more }, () => reportText(verified, tools));
+}
+
+async function verifyBackup(file: string, { terminal }: Shows, hasRecords: boolean): Promise<void> {
   const { checkBackup } = await import('@millrace/db');
   const { header, trailer } = await checkBackup(file);
   const { out, json } = terminal;
@@ -39,7 +56,9 @@ async function verifyBackup(file: string, { terminal }: Shows): Promise<void> {
     header.sinceSeq > 0 ? `an incremental backup since commit ${header.sinceSeq}` : 'a full backup';
   out.write(
     `${file} is intact: ${kind} at commit ${header.seq}, ` +
-      `${counted(trailer.records, header.sinceSeq > 0 ? 'change' : 'record')}, ` +
+      (hasRecords
+        ? `${counted(trailer.records, header.sinceSeq > 0 ? 'change' : 'record')}, `
+        : '') +
       `${humanBytes(trailer.bytes)}, made ${header.createdAt.toISOString()}.\n`,
   );
 }
@@ -57,10 +76,7 @@ function reportJson(report: VerifyReport) {
   };
 }
 
-function reportText(report: VerifyReport, { terminal: { out } }: Shows): string {
-  const checked =
-    `${counted(report.records, 'record')}, ${report.indexEntries} index entries and ` +
-    `${counted(report.logEntries, 'commit')} of the log at commit ${report.seq}`;
+function reportText({ report, checked }: Verified, { terminal: { out } }: Shows): string {
   const took = humanDuration(report.elapsedMs);
   if (report.ok) return `No problems found: checked ${checked} in ${took}.\n`;
   const rows = report.problems.map(({ kind, where, detail }) => [

@@ -1,6 +1,7 @@
 import { restoreService } from '../db/restoring.js';
 import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { counted } from '@millrace/contract/lists';
 import { UsageError } from '@millrace/kit/errors';
 import { wholeNumber } from '../base/arguments.js';
 import type { Flags, Tools } from '../base/tools.js';
@@ -40,7 +41,13 @@ export function verifyQueues(
   flags: { data?: string; backup?: string },
   tools: Tools,
 ): Promise<void> {
-  return verifyEither(flags, tools, storeIn);
+  return verifyEither(flags, tools, async (data) => {
+    const { verifyTasks } = await import('@millrace/queue');
+    const report = await verifyTasks(storeIn(data));
+    const { queues, tasks } = report;
+    const checked = `${counted(tasks, 'task')} of ${counted(queues, 'queue')} with their indexes`;
+    return { report, checked, more: { queues, tasks } };
+  });
 }
 
 export async function restoreQueues(

@@ -244,7 +244,7 @@ function readState(view: SnapshotView, problems: Problems): DatabaseState {
 
 /** What a problem was found in. */
 export type ProblemKind =
-  'meta' | 'record' | 'key' | 'index' | 'unique' | 'expiry' | 'log' | 'chain';
+  'meta' | 'record' | 'key' | 'index' | 'unique' | 'expiry' | 'log' | 'chain' | 'row';
 
 export interface Problem {
   kind: ProblemKind;

@@ -6,6 +6,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { Core } from '../../core/core.js';
 import { durableSnapshot } from '../../core/durable-snapshot.js';
+import { readRows, type RowReader } from '../../core/read-snapshot.js';
 import { openFormat } from '../upgrade/format.js';
 import { currentStore, DirectoryLock } from '../../storage/file/directory.js';
 import { nodeFiles } from '../../storage/file/files.js';
@@ -22,12 +23,12 @@ import { LogCheck } from './log.js';
  * each record matches its hash, that keys, indexes and expiry rows match the records exactly, that
  * the log is complete and that the records match it.
  */
-export async function verifyCore(core: Core): Promise<VerifyReport> {
+export async function verifyCore(core: Core, rows?: VerifyOptions['rows']): Promise<VerifyReport> {
   const started = core.clock.monotonic();
   const { view, state } = await durableSnapshot(core);
   const pin = core.pinLog(state.oldestSeq);
   try {
-    const report = await verifySnapshot(core, view);
+    const report = await verifySnapshot(core, view, rows);
     return { ...report, elapsedMs: core.clock.monotonic() - started };
   } finally {
     pin.release();
@@ -35,10 +36,16 @@ export async function verifyCore(core: Core): Promise<VerifyReport> {
   }
 }
 
+export interface VerifyOptions {
+  clock?: Clock;
+  /** Finds problems in the rows that a program keeps beside the records. */
+  rows?: (rows: RowReader) => readonly string[];
+}
+
 /** As `verifyCore`, for a database that is not open. Upgrades an older format. */
 export async function verify(
   directory: string,
-  options: { clock?: Clock } = {},
+  { rows, ...options }: VerifyOptions = {},
 ): Promise<VerifyReport> {
   if (!existsSync(directory)) {
     throw new Refusal('NO_SUCH_DIRECTORY', `There is no directory ${directory}.`);
@@ -59,7 +66,7 @@ export async function verify(
     await openFormat(tables, options);
     opened = await OpenedLog.open(tables, { ...options, readOnly: true });
     const core = new Core(tables, opened, { ...options, durability: 'strict' });
-    return await verifyCore(core);
+    return await verifyCore(core, rows);
   } finally {
     opened?.log.close();
     await tables?.close();
@@ -70,6 +77,7 @@ export async function verify(
 async function verifySnapshot(
   core: Core,
   view: SnapshotView,
+  rows: VerifyOptions['rows'],
 ): Promise<Omit<VerifyReport, 'elapsedMs'>> {
   const problems = new Problems();
   const walker = new TableWalker(core, view);
@@ -80,6 +88,7 @@ async function verifySnapshot(
   const log = new LogCheck(core, view, known, problems);
   await log.run();
   log.end(records.inLog);
+  if (rows) for (const detail of readRows(core, rows)) problems.add('row', '-', detail);
   return {
     ok: problems.count === 0,
     seq: view.seq,

@@ -10,7 +10,7 @@ import { noon, settlementOf, someConfig } from '../../../test/task-store/fixture
 import type { WholeTask } from '../../core/task.js';
 import { MemoryStore } from '../../../test/support/memory-store/index.js';
 import type { ClaimRequest, NewTask, TaskStore, Verdict } from '../port/task-store.js';
-import { storeProblems } from './consistency.test-support.js';
+import { storeProblems } from './verify.js';
 import { EmbeddedStore } from './embedded-store.js';
 
 const rounds = 120;

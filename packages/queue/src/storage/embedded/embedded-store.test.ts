@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WholeTask } from '../../core/task.js';
 import { noon, settlementOf, someConfig } from '../../../test/task-store/fixture.js';
 import { StorageUnavailable, type ClaimRequest, type NewTask } from '../port/task-store.js';
-import { storeProblems } from './consistency.test-support.js';
+import { storeProblems } from './verify.js';
 import { EmbeddedStore } from './embedded-store.js';
 import { kinds, nameKey } from './keys.js';
 import { openEmbeddedStore } from './open.js';

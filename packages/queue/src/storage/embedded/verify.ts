@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/engine';
+import { type RowReader, verify, type VerifyReport } from '@millrace/engine';
 import {
   attemptKey,
   groupBytes,
@@ -21,6 +21,27 @@ import { allFlowRows } from './flow-rows.js';
 import { idsIn, readGroup } from './indexes.js';
 import { isListed } from './upkeep.js';
 import { readCounters, type Counters, type StoredQueue, queues } from './queue-state.js';
+
+export interface TaskVerifyReport extends VerifyReport {
+  queues: number;
+  tasks: number;
+}
+
+/**
+ * Verifies the embedded store in a directory that no process has open: its file, and that the tasks,
+ * their indexes and the counters of the queues match. It takes about 200 bytes of memory per task.
+ */
+export async function verifyTasks(directory: string): Promise<TaskVerifyReport> {
+  let found = { queues: 0, tasks: 0 };
+  const report = await verify(directory, {
+    rows: (rows) => {
+      const { queues, tasks, problems } = new Inspection(rows);
+      found = { queues, tasks };
+      return problems;
+    },
+  });
+  return { ...report, ...found };
+}
 
 /**
  * Finds inconsistencies in the rows of an embedded store: computes the expected index rows from
@@ -56,11 +77,16 @@ const taskKinds: readonly number[] = [
   kinds.dead,
   kinds.tombstone,
 ];
+/** Those that change while the order of a queue is converted. */
+const orderKinds: readonly number[] = [kinds.ready, kinds.lined, kinds.retried, kinds.group];
 
 class Inspection {
   readonly problems: string[] = [];
   readonly #tallies = new Map<number, Tally>();
-  readonly #expected = new Set<string>();
+  tasks = 0;
+  /** How many rows of each kind there should be. */
+  readonly #expected = new Map<number, number>();
+  #isConverting = false;
   /** Tasks and flows that have rows. */
   readonly #owned = new Set<string>();
   /** Ids by the lists they are in. */
@@ -73,11 +99,7 @@ class Inspection {
     this.#readLists();
     for (const { key, value } of this.#rowsOf(kinds.task)) this.#task(idOf(key), value);
     for (const tally of this.#tallies.values()) this.#tally(tally);
-    for (const kind of taskKinds) {
-      for (const { key } of this.#rowsOf(kind)) {
-        if (!this.#expected.has(key.toString('hex'))) this.#say(`row ${show(key)} is too many`);
-      }
-    }
+    for (const kind of taskKinds) this.#countRows(kind);
     for (const { key } of this.#rowsOf(kinds.flow)) {
       const owner = key.toString('latin1', 1, 1 + idLength);
       if (!this.#owned.has(owner)) this.#say(`row ${show(key)} belongs to no task`);
@@ -85,6 +107,18 @@ class Inspection {
     for (const id of this.#leased.keys()) this.#say(`${id} has a lease and is not in flight`);
     for (const id of this.#done.keys()) this.#say(`${id} is listed as done and is not`);
     for (const id of this.#listed.keys()) this.#say(`${id} is listed and does not exist`);
+  }
+
+  get queues(): number {
+    return this.#tallies.size;
+  }
+
+  /** All expected rows are there, so others are too many. */
+  #countRows(kind: number): void {
+    if (this.#isConverting && orderKinds.includes(kind)) return;
+    let count = -(this.#expected.get(kind) ?? 0);
+    for (const _ of this.#rowsOf(kind)) count++;
+    if (count > 0) this.#say(`${count} rows of the kind ${nameOf(kind)} are too many`);
   }
 
   #addQueue(queue: StoredQueue): void {
@@ -123,6 +157,7 @@ class Inspection {
   }
 
   #task(id: string, bytes: Buffer): void {
+    this.tasks++;
     const task = decodeTask(id, bytes);
     if (isTombstone(task)) return this.#expect(timeKey(kinds.tombstone, task.purgedAt, id));
     const tally = this.#tallies.get(task.queueNumber);
@@ -156,7 +191,10 @@ class Inspection {
     const group = groupBytes(row.groupKey);
     const due = row.dueAt!;
     const { fifo, converting, nextDue } = tally.counters;
-    if (converting !== null) return this.#say('a queue is in the middle of a change of order');
+    if (converting !== null) {
+      this.#isConverting = true;
+      return;
+    }
     const scheduled = queueTimeKey(kinds.scheduled, queueNumber, due, row.id);
     const isScheduled = this.rows.get(scheduled) !== undefined;
     if (isScheduled && !(nextDue !== null && nextDue <= due)) this.#say('nextDue is too late');
@@ -251,8 +289,8 @@ class Inspection {
   }
 
   #expect(key: Buffer): void {
-    this.#expected.add(key.toString('hex'));
-    if (!this.rows.get(key)) this.#say(`row ${show(key)} is missing`);
+    if (!this.rows.get(key)) return this.#say(`row ${show(key)} is missing`);
+    this.#expected.set(key[0]!, (this.#expected.get(key[0]!) ?? 0) + 1);
   }
 
   #say(problem: string): void {
@@ -269,6 +307,9 @@ function firstOf(group: { retried: StoredTask[]; waiting: StoredTask[] }): Store
 }
 
 function show(key: Buffer): string {
-  const kind = Object.entries(kinds).find(([, number]) => number === key[0])?.[0];
-  return `${kind} ${key.subarray(1).toString('latin1')}`;
+  return `${nameOf(key[0])} ${key.subarray(1).toString('latin1')}`;
+}
+
+function nameOf(kind: number | undefined): string | undefined {
+  return Object.entries(kinds).find(([, number]) => number === kind)?.[0];
 }
