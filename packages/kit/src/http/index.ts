@@ -48,13 +48,13 @@ export {
   type CheckOptions,
 } from './schemas.js';
 export {
+  answering,
+  ok,
   takenOver,
   type HandlerResponse,
   type Call,
   type Handler,
-  type HandlerEntry,
   type Handlers,
-  type StagedHandler,
   cacheJson,
   type BindOptions,
 } from './handlers.js';

@@ -51,15 +51,17 @@ function operationCalls(context: QueueContext, schemas: DocumentSchemas) {
   const operations = new Map(operationsOf(openApiDocument('queue')).map((each) => [each.id, each]));
   const known = new Map<string, Run>();
   return async (id: string, given: Given = {}): Promise<unknown> => {
-    const entry = handlers[id as keyof typeof handlers];
-    const run = known.get(id) ?? operationCall(entry, operations.get(id)!, schemas);
+    const handle = handlers[id as keyof typeof handlers] as Handle;
+    const run = known.get(id) ?? operationCall(handle, operations.get(id)!, schemas);
     known.set(id, run);
     return asClient(() => run(given));
   };
 }
 
+type Handle = (call: object) => Promise<{ body?: unknown }>;
+
 function operationCall(
-  entry: unknown,
+  handle: Handle,
   operation: OperationDescription,
   schemas: DocumentSchemas,
 ): Run {
@@ -70,10 +72,6 @@ function operationCall(
       invalidCode: 'INVALID_QUERY',
     });
   const [path, query, header] = [reader('path'), reader('query'), reader('header')];
-  type Handle = (call: object) => Promise<{ body?: unknown }>;
-  const handle = (
-    typeof entry === 'function' ? entry : (entry as { handle: Handle }).handle
-  ) as Handle;
   return async (given) => {
     const { body, signal = neverAborted } = given;
     const response = await handle({
