@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
-import { systemCode } from '@millrace/kit/errors';
+import { whenThere } from '@millrace/kit/errors';
 import type { ProgramEnd } from '../registry/run-program.js';
 
 export type Variables = Readonly<Record<string, string>>;
@@ -178,16 +178,11 @@ async function exists(path: string): Promise<boolean> {
 
 /** Nothing of a worktree that is removed meanwhile: git says so itself. */
 async function namesIn(directory: string): Promise<string[]> {
-  return readdir(directory).catch((error: unknown) => {
-    if (systemCode(error) !== 'ENOENT') throw error;
-    return [];
-  });
+  return (await whenThere(readdir(directory))) ?? [];
 }
 
 async function copyIfThere(from: string, to: string): Promise<void> {
-  await copyFile(from, to).catch((error: unknown) => {
-    if (systemCode(error) !== 'ENOENT') throw error;
-  });
+  await whenThere(copyFile(from, to));
 }
 
 /* Which settings git may take from a repository, and which settings run programs. */
