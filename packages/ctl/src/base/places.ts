@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { systemCode } from '@millrace/kit/errors';
+import { ifThere } from '@millrace/kit/errors';
 
 /*
  * Files by which the command line finds a daemon of this machine. The daemon defines them in its
@@ -47,10 +47,5 @@ export function readOnlyTokenFile(dataDir: string): string {
 
 /** The single line of a file, or undefined if it is missing or empty. */
 export function lineOf(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim() || undefined;
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return undefined;
-    throw error;
-  }
+  return ifThere(() => readFileSync(file, 'utf8'))?.trim() || undefined;
 }
