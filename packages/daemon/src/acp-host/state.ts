@@ -129,7 +129,6 @@ function writeWhole(file: string, value: object): void {
 
 type Offers = Pick<HostState, 'model' | 'models' | 'modelConfigId' | 'mode' | 'modes'>;
 
-/** The modes and models that a session offers. */
 export function offersIn(opened: {
   modes?: SessionModeState | null;
   configOptions?: SessionConfigOption[] | null;

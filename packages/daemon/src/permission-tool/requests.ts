@@ -80,7 +80,6 @@ export function writeRequest(directory: string, request: PermissionRequest): voi
   writeWhole(requestFile(directory, request.id), request);
 }
 
-/** Removes a request and its answer. */
 export function removeRequest(directory: string, id: string): void {
   // The request first: without its answer it would be open again.
   rmSync(requestFile(directory, id), { force: true });

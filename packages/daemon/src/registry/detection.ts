@@ -115,7 +115,6 @@ function namesIn(
   return found;
 }
 
-/** A member of an unknown value. */
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;

@@ -102,7 +102,6 @@ export class SessionServers {
     });
   }
 
-  /** Ends the server of a session, if there is one. */
   async end(id: string): Promise<void> {
     await endServer(this.#directory(id), this.parts.clock);
     if (this.parts.store.get(id)?.session.serve) await this.parts.note(id, null);

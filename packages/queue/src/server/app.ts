@@ -35,9 +35,8 @@ import {
   deleteQueue,
   getQueueConfig,
   listQueues,
-  pauseQueue,
   putQueueConfig,
-  resumeQueue,
+  setQueuePaused,
   type WireConfig,
 } from '../operations/queues.js';
 import {
@@ -332,8 +331,8 @@ function deadHandlers(context: QueueContext) {
 
 function adminHandlers(context: QueueContext) {
   return {
-    pauseQueue: done(({ params, principal }) => pauseQueue(context, principal, params)),
-    resumeQueue: done(({ params, principal }) => resumeQueue(context, principal, params)),
+    pauseQueue: done(({ params, principal }) => setQueuePaused(context, principal, params, true)),
+    resumeQueue: done(({ params, principal }) => setQueuePaused(context, principal, params, false)),
     listQueues: ok(({ principal }) => listQueues(context, principal)),
     getQueueConfig: async ({ params }) => {
       const config = await getQueueConfig(context, params);

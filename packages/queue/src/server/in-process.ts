@@ -1,5 +1,4 @@
 import { openApiDocument } from '@millrace/contract/documents';
-import { queueCodes, type QueueCode } from '@millrace/contract/queue';
 import { Refusal } from '@millrace/kit/errors';
 import {
   type DocumentSchemas,
@@ -17,6 +16,7 @@ import {
 import { type Principal, type QueueContext, roleLevels } from '../operations/base/context.js';
 import { claimTasks } from '../operations/claim-tasks.js';
 import { type EventBatch, openEvents } from '../operations/events.js';
+import { problemOf } from '../operations/base/refusal.js';
 import { extendTask, settleTasks } from '../operations/settle.js';
 import { submitBatch, submitTask } from '../operations/submit.js';
 import { queueHandlers } from './app.js';
@@ -112,13 +112,6 @@ export async function asClient<Result>(run: () => Promise<Result>): Promise<Resu
 export function clientError(refusal: Refusal): ApiError {
   const body = problemOf(refusal);
   return new ApiError(body.status, body, refusal.extra.retryAfterMs);
-}
-
-/** A refusal as the REST API has it. */
-export function problemOf({ code, detail, extra }: Refusal) {
-  const { status, title } = queueCodes[code as QueueCode];
-  const { errors, members } = extra;
-  return { code, status, title, detail, ...members, ...(errors && { errors: [...errors] }) };
 }
 
 export interface InProcessOptions {
