@@ -10,7 +10,6 @@ export {
   parseJson,
   wellFormed,
 } from './body.js';
-export { contractDifferences, type ContractCheckOptions, onLoopback } from './contract.js';
 export { operationsOf } from './document.js';
 export type { OpenApiDocument, OperationDescription } from './document.js';
 export { docsSite } from './docs-site.js';
