@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+import { delimiter, isAbsolute, join } from 'node:path';
 import { ifThere } from '@millrace/kit/errors';
 
 /*
@@ -48,4 +48,19 @@ export function readOnlyTokenFile(dataDir: string): string {
 /** The single line of a file, or undefined if it is missing or empty. */
 export function lineOf(file: string): string | undefined {
   return ifThere(() => readFileSync(file, 'utf8'))?.trim() || undefined;
+}
+
+/** The file of a program on the search path. */
+export function findOnPath(program: string, path = ''): string | undefined {
+  const folders = path.split(delimiter).filter((folder) => folder !== '');
+  return folders.map((folder) => join(folder, program)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
