@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -124,7 +125,7 @@ async function prepare(kind: IsolationKind, directory: string, paths: Paths): Pr
   const common = {
     GIT_DIR: directory,
     GIT_OBJECT_DIRECTORY: paths.objects,
-    ...((await exists(paths.shallow)) && { GIT_SHALLOW_FILE: paths.shallow }),
+    ...(existsSync(paths.shallow) && { GIT_SHALLOW_FILE: paths.shallow }),
   };
   if (kind === 'gh') {
     await copyIfThere(join(paths.gitDir, 'HEAD'), join(directory, 'HEAD'));
@@ -167,13 +168,6 @@ function allowedSettings(kind: IsolationKind, listed: string): ConfigPair[] {
       pairs.push([name, end < 0 ? 'true' : entry.slice(end + 1)]);
   }
   return pairs;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Nothing of a worktree that is removed meanwhile: git says so itself. */

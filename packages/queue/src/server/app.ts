@@ -22,6 +22,7 @@ import {
   type QueueContext,
   requireGrant,
   requireGrantSomewhere,
+  requireQueue,
   type Role,
 } from '../operations/base/context.js';
 import type { Load, Urgency } from '../operations/base/limits.js';
@@ -66,7 +67,6 @@ import {
   runTaskNow,
   updateTask,
 } from '../operations/tasks.js';
-import { testCallback } from '../operations/test-callback.js';
 import { StorageUnavailable } from '../storage/port/task-store.js';
 import { queueVersion } from './config.js';
 import { backupHandlers, eventHandlers } from './event-stream.js';
@@ -349,7 +349,10 @@ function adminHandlers(context: QueueContext) {
       return { status: 200, body: config, ...(isWritten && { headers: etagOf(config) }) };
     },
     deleteQueue: done(({ params, principal }) => deleteQueue(context, principal, params)),
-    testCallback: ok(({ params }) => testCallback(context, params)),
+    // A target that fails is a result, not an error.
+    testCallback: ok(async ({ params }) =>
+      context.delivery.probe(await requireQueue(context, params.queue)),
+    ),
     listAudit: ok(({ principal, query }) => listAudit(context, principal, query)),
   } satisfies Partial<QueueHandlers>;
 }
