@@ -126,7 +126,6 @@ describe('environment', () => {
     'packages/ctl/src/main.ts',
     'packages/daemon/src/acp-host/acp-main.ts',
     'packages/daemon/src/acp-host/terminals.ts',
-    'packages/daemon/src/fake-agent/acp.ts',
     'packages/daemon/src/fake-agent/main.ts',
     'packages/engine/src/api/collection-port.ts',
     'packages/kit/src/simulation/seeds.ts',

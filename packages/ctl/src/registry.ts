@@ -1,5 +1,9 @@
 import type { GroupEntry } from './base/groups.js';
 
+const machine = () => import('./commands/machine.js');
+const daemonViews = () => import('./commands/daemon-views.js');
+const programs = () => import('./commands/programs.js');
+
 /**
  * The first words of command lines, in the order of `ctl help`.
  *
@@ -26,46 +30,22 @@ import type { GroupEntry } from './base/groups.js';
  * `tools.lifecycle.serve()`.
  */
 export const registry: readonly GroupEntry[] = [
-  entry('up', 'Start everything on this machine', () => import('./commands/machine.js')),
-  entry(
-    'status',
-    'Show the status of all servers and their work',
-    () => import('./commands/machine.js'),
-  ),
-  entry('logs', 'Show the logs of the servers', () => import('./commands/machine.js')),
-  entry(
-    'restart',
-    'Restart the servers one after the other',
-    () => import('./commands/machine.js'),
-  ),
-  entry('down', 'Stop everything that runs on this machine', () => import('./commands/machine.js')),
-  entry(
-    'service',
-    'Run the servers as a service of your user',
-    () => import('./commands/machine.js'),
-  ),
-  entry(
-    'version',
-    'Show the versions of the command line and of the running servers',
-    () => import('./commands/machine.js'),
-  ),
-  entry(
-    'open',
-    'Open the dashboard in your browser, logged in',
-    () => import('./commands/machine.js'),
-  ),
-  entry('tui', 'Open the terminal dashboard', () => import('./commands/machine.js')),
+  entry('up', 'Start everything on this machine', machine),
+  entry('status', 'Show the status of all servers and their work', machine),
+  entry('logs', 'Show the logs of the servers', machine),
+  entry('restart', 'Restart the servers one after the other', machine),
+  entry('down', 'Stop everything that runs on this machine', machine),
+  entry('service', 'Run the servers as a service of your user', machine),
+  entry('version', 'Show the versions of the command line and of the running servers', machine),
+  entry('open', 'Open the dashboard in your browser, logged in', machine),
+  entry('tui', 'Open the terminal dashboard', machine),
   entry('db', 'Run the database, and read and write records', () => import('./commands/db.js')),
   entry(
     'queue',
     'Run the queue, and manage its queues and tasks',
     () => import('./commands/queue.js'),
   ),
-  entry(
-    'connect',
-    'Turn changes of the database into tasks of the queue',
-    () => import('./commands/machine.js'),
-  ),
+  entry('connect', 'Turn changes of the database into tasks of the queue', machine),
   entry(
     'daemon',
     'Run the agent daemon and manage its token',
@@ -73,57 +53,25 @@ export const registry: readonly GroupEntry[] = [
   ),
   entry('agent', 'Start coding agents and manage them', () => import('./commands/agent.js')),
   entry('pipeline', 'Run agents one after another', () => import('./commands/pipeline.js')),
-  entry('inbox', 'Show notifications of the daemon', () => import('./commands/daemon-views.js')),
+  entry('inbox', 'Show notifications of the daemon', daemonViews),
   entry(
     'backend',
     'Show and change the coding-agent backends',
     () => import('./commands/backend.js'),
   ),
-  entry(
-    'usage',
-    'Show how much of each subscription is used',
-    () => import('./commands/daemon-views.js'),
-  ),
-  entry('check', 'Run a build or tests with short output', () => import('./commands/programs.js')),
-  entry(
-    'git',
-    'Run git commit, push or pull with short output',
-    () => import('./commands/programs.js'),
-  ),
-  entry('cost', 'Show spend and savings of the agents', () => import('./commands/daemon-views.js')),
-  entry(
-    'inspect',
-    'Show the resources that the machine and the agents use',
-    () => import('./commands/daemon-views.js'),
-  ),
+  entry('usage', 'Show how much of each subscription is used', daemonViews),
+  entry('check', 'Run a build or tests with short output', programs),
+  entry('git', 'Run git commit, push or pull with short output', programs),
+  entry('cost', 'Show spend and savings of the agents', daemonViews),
+  entry('inspect', 'Show the resources that the machine and the agents use', daemonViews),
   entry('workspace', 'Show the branches of the agents', () => import('./commands/workspace.js')),
-  entry(
-    'config',
-    'Show and change the settings of the daemon',
-    () => import('./commands/daemon-views.js'),
-  ),
-  entry(
-    'mcp',
-    'Serve the daemon to agents over stdin and stdout',
-    () => import('./commands/machine.js'),
-  ),
-  entry(
-    'packaging',
-    'Copy units, alerts and manifests for operating Millrace',
-    () => import('./commands/machine.js'),
-  ),
-  entry(
-    'doctor',
-    'Check that this machine is ready for Millrace',
-    () => import('./commands/machine.js'),
-  ),
-  entry('demo', 'Run an end-to-end demo with a fake agent', () => import('./commands/machine.js')),
-  entry(
-    'completion',
-    'Print the completion script of a shell',
-    () => import('./commands/programs.js'),
-  ),
-  entry('help', 'Show what a command does, with examples', () => import('./commands/programs.js')),
+  entry('config', 'Show and change the settings of the daemon', daemonViews),
+  entry('mcp', 'Serve the daemon to agents over stdin and stdout', machine),
+  entry('packaging', 'Copy units, alerts and manifests for operating Millrace', machine),
+  entry('doctor', 'Check that this machine is ready for Millrace', machine),
+  entry('demo', 'Run an end-to-end demo with a fake agent', machine),
+  entry('completion', 'Print the completion script of a shell', programs),
+  entry('help', 'Show what a command does, with examples', programs),
 ];
 
 function entry(name: string, summary: string, load: GroupEntry['load']): GroupEntry {

@@ -5,17 +5,16 @@ import { daemonOperations } from '@millrace/contract/daemon';
 import { openApiDocument } from '@millrace/contract/documents';
 import { systemClock } from '@millrace/kit/clock';
 import {
-  contractDifferences,
   schemasOf,
   operationsOf,
   type OpenApiDocument,
   type OperationDescription,
-  onLoopback,
 } from '@millrace/kit/http';
 import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildDashboard } from '../../dashboard/scripts/build.mjs';
+import { contractDifferences, onLoopback } from '../../kit/test/http/contract-check.js';
 import { fail } from '../src/core/api.js';
 import { DashboardSite } from '../src/dashboard/site.js';
 import { Authenticator } from '../src/server/access/authenticator.js';

@@ -1,8 +1,8 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { queueCodes, queueOperations } from '@millrace/contract/queue';
 import type { QueueCode, QueueOperationId } from '@millrace/contract/queue';
-import { contractDifferences } from '@millrace/kit/http';
 import { afterAll, describe, expect, test } from 'vitest';
+import { contractDifferences } from '../../kit/test/http/contract-check.js';
 import { roleLevels } from '../src/operations/base/context.js';
 import { MemoryStore } from './support/memory-store/index.js';
 import { StorageUnavailable, type TaskStore } from '../src/storage/port/task-store.js';

@@ -24,19 +24,18 @@ const maxQuestions = 1_000;
 export async function showQuestions(flags: QuestionsFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
   const questions = await readQuestions(api, flags.all ? undefined : 'open');
-  const { out, json } = tools.terminal;
-  if (json) out.write(`${JSON.stringify({ questions }, null, 2)}\n`);
-  else if (questions.length === 0) {
-    out.write(flags.all ? 'No agent has asked anything yet.\n' : 'No agent waits for an answer.\n');
-  } else {
-    const sessions = await readSessions(api);
-    const names = new Map(sessions.map(({ id, name }) => [id, name]));
+  const { json } = tools.terminal;
+  const sessions = json || questions.length === 0 ? [] : await readSessions(api);
+  const names = new Map(sessions.map(({ id, name }) => [id, name]));
+  tools.terminal.show({ questions }, (out) => {
+    if (questions.length === 0)
+      return flags.all ? 'No agent has asked anything yet.\n' : 'No agent waits for an answer.\n';
     const rows = questions.map((question) => ({
       ...question,
       agent: names.get(question.session_id) ?? question.session_id,
     }));
-    out.write(listText(daemonLists.questions, rows, systemClock.now(), out));
-  }
+    return listText(daemonLists.questions, rows, systemClock.now(), out);
+  });
 }
 
 export async function answerQuestion(

@@ -21,15 +21,13 @@ export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> 
   const all = await readSessions(api);
   const { status } = flags;
   const sessions = status === undefined ? all : all.filter((each) => each.status === status);
-  const { out, json } = tools.terminal;
-  if (json) out.write(`${JSON.stringify({ sessions }, null, 2)}\n`);
-  else if (status !== undefined && sessions.length === 0)
-    out.write(`No agent has the status ${status}.\n`);
-  else {
+  tools.terminal.show({ sessions }, (out) => {
+    if (status !== undefined && sessions.length === 0)
+      return `No agent has the status ${status}.\n`;
     // Retries of a queue task are one row.
     const rows = daemonLists.newestAttempts(sessions);
-    out.write(listText(daemonLists.sessions, rows, systemClock.now(), out));
-  }
+    return listText(daemonLists.sessions, rows, systemClock.now(), out);
+  });
 }
 
 export async function showAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {

@@ -49,12 +49,10 @@ export async function testBackend(id: string, flags: TestFlags, tools: Tools): P
     await walk.tidy();
     rmSync(cwd, { recursive: true, force: true });
   }
-  const { out, json } = tools.terminal;
   const ok = walk.reports.length === steps.length && walk.reports.every((each) => each.ok);
   if (!ok) tools.exitWith(1);
-  if (json) out.write(`${JSON.stringify({ backend: id, ok, steps: walk.reports }, null, 2)}\n`);
-  else if (ok) out.write(`The backend ${id} works.\n`);
-  else out.write(`The backend ${id} failed at the step ${walk.reports.at(-1)?.step}.\n`);
+  const outcome = ok ? 'works' : `failed at the step ${walk.reports.at(-1)?.step}`;
+  tools.terminal.show({ backend: id, ok, steps: walk.reports }, `The backend ${id} ${outcome}.\n`);
 }
 
 function timeoutIn(text: string | undefined): number {

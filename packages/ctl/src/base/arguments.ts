@@ -58,7 +58,6 @@ export function filterOf(
   return written ? { and: [written, filter] } : filter;
 }
 
-/** The lookups of a query, as JSON. */
 export function lookupsOf(json: string | undefined): FindQuery['lookup'] {
   return json === undefined ? undefined : (parseJson(json, '--lookup') as FindQuery['lookup']);
 }

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { Refusal, systemCode } from '@millrace/kit/errors';
+import { Refusal, systemCode, whenThere } from '@millrace/kit/errors';
 import { parseDocument, YAMLSeq, type Document } from 'yaml';
 
 /** A YAML file with one list of credentials, such as database keys. */
@@ -18,7 +18,7 @@ export async function readCredentials<Entry>(
   file: string,
   { list, check }: CredentialsFile,
 ): Promise<Entry[]> {
-  const text = await readText(file);
+  const text = await whenThere(readFile(file, 'utf8'));
   if (text === undefined) {
     throw new Refusal('FILE_NOT_FOUND', `${file}: no such file. Check the path.`);
   }
@@ -38,14 +38,15 @@ export async function editCredentials(
   const unfinished = `${file}.edit`;
   const handle = await openNew(unfinished);
   try {
-    const text = (await readText(file)) ?? empty;
+    const text = (await whenThere(readFile(file, 'utf8'))) ?? empty;
     if (text.trim() !== '') check(text, file);
     const document = parseDocument(text);
     edit(sequenceOf(document, list), document);
     const edited = document.toString({ lineWidth: 0 });
     check(edited, file);
     await handle.writeFile(edited);
-    await handle.chmod(await modeOf(file));
+    // The owner may have chosen the mode of an existing file.
+    await handle.chmod(((await whenThere(stat(file)))?.mode ?? 0o600) & 0o777);
     await handle.sync();
     await rename(unfinished, file);
   } catch (error) {
@@ -78,24 +79,5 @@ async function openNew(path: string) {
       `${path} exists: another edit is in progress. If none is, remove the file and try again.`,
       { cause: error },
     );
-  }
-}
-
-async function readText(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** Mode of the existing file, which its owner may have chosen; 0600 for a new one. */
-async function modeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).mode & 0o777;
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return 0o600;
-    throw error;
   }
 }

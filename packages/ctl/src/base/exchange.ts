@@ -89,15 +89,6 @@ async function readAll(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The JSON of a response, or undefined. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Escapes text of a server for a terminal: it must not move the cursor. */
 export function harmless(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, ' ');

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
-import { systemCode } from '@millrace/kit/errors';
+import { delimiter, isAbsolute, join } from 'node:path';
+import { ifThere } from '@millrace/kit/errors';
 
 /*
  * Files by which the command line finds a daemon of this machine. The daemon defines them in its
@@ -47,10 +47,20 @@ export function readOnlyTokenFile(dataDir: string): string {
 
 /** The single line of a file, or undefined if it is missing or empty. */
 export function lineOf(file: string): string | undefined {
+  return ifThere(() => readFileSync(file, 'utf8'))?.trim() || undefined;
+}
+
+/** The file of a program on the search path. */
+export function findOnPath(program: string, path = ''): string | undefined {
+  const folders = path.split(delimiter).filter((folder) => folder !== '');
+  return folders.map((folder) => join(folder, program)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
   try {
-    return readFileSync(file, 'utf8').trim() || undefined;
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return undefined;
-    throw error;
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -28,6 +28,8 @@ export interface Outlet {
   drained(): Promise<void>;
 }
 
+type Shown = string | ((out: Outlet) => string);
+
 /** Streams, environment and global flags of a command. */
 export interface Terminal {
   readonly out: Outlet;
@@ -42,7 +44,9 @@ export interface Terminal {
   /** `MILLRACE_DEBUG=1`: errors include a stack trace. */
   readonly debug: boolean;
   /** Writes the result of a command: as JSON with --json, else as text. */
-  show(result: unknown, text: string | ((out: Outlet) => string)): void;
+  show(result: unknown, text: Shown): void;
+  /** The same, with the JSON on one line. */
+  showLine(result: unknown, text: Shown): void;
 }
 
 /** Input of a command for `-` or no argument. */
@@ -95,10 +99,17 @@ export function openTerminal(
     pager: args.includes('--no-pager') ? undefined : pagerOf(env),
     debug: env['MILLRACE_DEBUG'] === '1',
     show(result, text) {
-      const shown = typeof text === 'string' ? () => text : text;
-      this.out.write(this.json ? `${JSON.stringify(result, null, 2)}\n` : shown(this.out));
+      write(this, JSON.stringify(result, null, 2), text);
+    },
+    showLine(result, text) {
+      write(this, JSON.stringify(result), text);
     },
   };
+}
+
+function write({ out, json }: Terminal, result: string, text: Shown): void {
+  if (json) out.write(`${result}\n`);
+  else out.write(typeof text === 'string' ? text : text(out));
 }
 
 function openOutlet(stream: Stream, env: Environment, utc: boolean): Outlet {

@@ -128,7 +128,7 @@ const scripts: Readonly<Record<string, () => Promise<(root: CommandShape) => str
 async function printScript(shell: string, _flags: object, { groups, terminal }: Tools) {
   const [script] = await Promise.all([scripts[shell]!(), groups.fillAll()]);
   const text = script(shapeOf(groups.root));
-  terminal.out.write(terminal.json ? `${JSON.stringify({ shell, script: text })}\n` : text);
+  terminal.showLine({ shell, script: text }, text);
 }
 
 async function showHelp(names: readonly string[], _flags: object, { groups, terminal }: Tools) {

@@ -5,7 +5,6 @@ export function everyCommand(root: CommandShape): CommandShape[] {
   return [root, ...root.commands.flatMap(everyCommand)];
 }
 
-/** All names of a command: its name and its aliases. */
 export function namesOf(command: CommandShape): string[] {
   return [command.name, ...command.aliases];
 }

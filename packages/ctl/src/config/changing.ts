@@ -60,7 +60,8 @@ async function applySetting(
   { config: _file, ...flags }: ChangeFlags,
   tools: Tools,
 ): Promise<void> {
-  const { out, err, json } = tools.terminal;
+  const { terminal } = tools;
+  const { err } = terminal;
   const now = await (
     await daemonApi(flags, tools)
   )
@@ -74,13 +75,11 @@ async function applySetting(
     err.write(`${err.paint('warn', 'warning:')} ${printable(warning)}\n`);
   }
   const file = now.config_file;
-  if (json) {
-    const result = { file, key, restart: [], overridden: [], applied: [key] };
-    out.write(`${JSON.stringify(result, null, 2)}\n`);
-    return;
-  }
-  out.write(`Set ${key} in ${printable(file ?? '')}.\n`);
-  if (warnings.length === 0) out.write('The running daemon applied it.\n');
+  const applied = warnings.length === 0 ? 'The running daemon applied it.\n' : '';
+  terminal.show(
+    { file, key, restart: [], overridden: [], applied: [key] },
+    `Set ${key} in ${printable(file ?? '')}.\n${applied}`,
+  );
 }
 
 /** Opens the config file in an editor and stores it only if it is valid. */
@@ -245,22 +244,18 @@ function report({ key, file, old, now, live, isApplied }: Change, { terminal }: 
   const applied = isApplied
     ? changed.filter((name) => !restart.includes(name) && !overridden.includes(name))
     : [];
-  const { out, json } = terminal;
-  if (json) {
-    const result = { file, key: key ?? null, restart, overridden, applied };
-    out.write(`${JSON.stringify(result, null, 2)}\n`);
-    return;
-  }
-  out.write(`${key === undefined ? 'Saved' : `Set ${key} in`} ${printable(file)}.\n`);
-  if (applied.length > 0) out.write(`The running daemon applied ${applied.join(', ')}.\n`);
-  if (restart.length > 0) {
-    out.write(
-      asTyped(`The running daemon reads ${restart.join(', ')} after: ctl restart daemon\n`),
-    );
-  }
-  for (const name of overridden) {
-    out.write(`${name} of the running daemon comes from ${winner(name)}, which wins.\n`);
-  }
+  const lines = [
+    `${key === undefined ? 'Saved' : `Set ${key} in`} ${printable(file)}.\n`,
+    applied.length > 0 ? `The running daemon applied ${applied.join(', ')}.\n` : '',
+    restart.length > 0
+      ? asTyped(`The running daemon reads ${restart.join(', ')} after: ctl restart daemon\n`)
+      : '',
+    ...overridden.map(
+      (name) => `${name} of the running daemon comes from ${winner(name)}, which wins.\n`,
+    ),
+  ];
+  const result = { file, key: key ?? null, restart, overridden, applied };
+  terminal.show(result, lines.join(''));
 }
 
 async function openEditor(file: string, { terminal, lifecycle }: Tools): Promise<void> {

@@ -32,11 +32,7 @@ export async function runConnect(flags: ConnectFlags, tools: Tools): Promise<voi
   const connectors = readConnectors(flags.config);
   if (flags.check) {
     const names = connectors.map(({ name }) => name);
-    terminal.out.write(
-      terminal.json
-        ? `${JSON.stringify({ connectors: names })}\n`
-        : `${flags.config} is valid: ${names.join(', ')}\n`,
-    );
+    terminal.showLine({ connectors: names }, `${flags.config} is valid: ${names.join(', ')}\n`);
     return;
   }
   const log = createLog({ level: logLevelFrom(terminal.env), component: 'connect' });

@@ -1,7 +1,7 @@
 import { ApiError, createDaemonClient, type DaemonClient } from '@millrace/client';
-import { Refusal, type RefusalExtra } from '@millrace/kit/errors';
+import { jsonIn, Refusal, type RefusalExtra } from '@millrace/kit/errors';
 import type { CtlCommand } from '../base/command.js';
-import { exchange, fetchOver, harmless, isAbort, jsonOf, reasonOf } from '../base/exchange.js';
+import { exchange, fetchOver, harmless, isAbort, reasonOf } from '../base/exchange.js';
 import type { Tools } from '../base/tools.js';
 import { locate, type DaemonFlags, type DaemonPlace } from './locate.js';
 
@@ -53,7 +53,7 @@ export async function daemonAnswer(
   }).catch((error: unknown) => {
     throw unreachable(url, error);
   });
-  return { status, body: jsonOf(text) };
+  return { status, body: jsonIn(text) };
 }
 
 /** The daemon's error, with the ctl command that helps. */

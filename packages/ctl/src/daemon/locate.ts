@@ -1,9 +1,9 @@
 import type { Flags } from '../base/tools.js';
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { Refusal, UsageError } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../base/data-directory.js';
-import { isLocalUrl } from '../base/local-url.js';
+import { checkedUrl, isLocalUrl } from '../base/urls.js';
 import { addressFile, configFile, lineOf, readOnlyTokenFile, tokenFile } from '../base/places.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,7 +33,9 @@ const defaultUrl = 'http://127.0.0.1:8765';
  */
 export async function locate(flags: DaemonFlags, env: Environment): Promise<DaemonPlace> {
   const given = flags.url ?? (flags.data === undefined ? env['MILLRACE_URL'] : undefined);
-  const named = given ? checkedUrl(given, flags.url ? '--url' : '$MILLRACE_URL') : undefined;
+  const named = given
+    ? checkedUrl(given, flags.url ? '--url' : '$MILLRACE_URL', defaultUrl)
+    : undefined;
   const dataDir = dataDirectory(flags.data, env);
   const said = named ?? lineOf(addressFile(dataDir));
   if (said === undefined && flags.data !== undefined) throw noneOn(dataDir);
@@ -62,7 +64,7 @@ function noneOn(dataDir: string): Refusal {
 }
 
 function place(url: string, token: string | undefined): DaemonPlace {
-  return { url: checkedUrl(url, 'the address file'), token };
+  return { url: checkedUrl(url, 'the address file', defaultUrl), token };
 }
 
 function tokenIn(dataDir: string, env: Environment): string | undefined {
@@ -74,14 +76,6 @@ function tokenIn(dataDir: string, env: Environment): string | undefined {
 
 function isLocal(url: string | undefined): boolean {
   return url === undefined || isLocalUrl(url);
-}
-
-function checkedUrl(text: string, source: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new UsageError(`${source} must be a URL such as ${defaultUrl}, not "${text}".`);
-  }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
 async function localSettings(env: Environment): Promise<LocalSettings | undefined> {

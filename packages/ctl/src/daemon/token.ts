@@ -3,9 +3,7 @@ import { asTyped } from '../base/command-name.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { loadDaemonSettings } from './local-settings.js';
 import { lineOf, queueSecretsFile, readOnlyTokenFile, tokenFile } from '../base/places.js';
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { writePrivateFile } from '@millrace/kit/private-files';
 import { systemRandom } from '@millrace/kit/random';
 import { newToken } from '@millrace/kit/tokens';
 
@@ -19,14 +17,9 @@ export async function showToken(flags: TokenFlags, tools: Shows): Promise<void> 
   if (token === undefined) throw missing(place, 'Create one with');
   const { out, err, json } = tools.terminal;
   const source = place.given === undefined ? place.file : place.origin;
-  if (json) {
-    const shown = { token, read_only: place.readOnly, source };
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-    return;
-  }
-  out.write(`${token}\n`);
+  tools.terminal.show({ token, read_only: place.readOnly, source }, `${token}\n`);
   // On stderr: a script that reads stdout wants the token alone.
-  if (out.isScreen) err.write(err.paint('dim', `from ${source}\n`));
+  if (out.isScreen && !json) err.write(err.paint('dim', `from ${source}\n`));
 }
 
 export async function generateToken(flags: TokenFlags, tools: Shows): Promise<void> {
@@ -38,15 +31,15 @@ export async function generateToken(flags: TokenFlags, tools: Shows): Promise<vo
         `or replace it with \`${command('rotate', place)}\`.`,
     );
   }
-  await replace(place, tools);
+  replace(place, tools);
 }
 
 export async function rotateToken(flags: TokenFlags, tools: Shows): Promise<void> {
   const place = placeOf(flags, tools);
   const old = lineOf(place.file);
   if (old === undefined) throw missing(place, 'Create one with');
-  const token = await replace(place, tools);
-  if (await replaceInSecrets(place.queueSecrets, old, token)) {
+  const token = replace(place, tools);
+  if (replaceInSecrets(place.queueSecrets, old, token)) {
     tools.terminal.err.write(asTyped('The queue of `ctl up` sends the new token from now on.\n'));
   }
 }
@@ -77,15 +70,15 @@ function originText(source: { kind: string; file?: string; line?: number }): str
   return source.kind === 'file' ? `${source.file}:${source.line}` : source.kind;
 }
 
-async function replace(place: Place, { terminal }: Shows): Promise<string> {
-  const token = await writeNewToken(place.file);
-  const { out, err, json } = terminal;
+/** A running daemon reads the file at its next request. */
+function replace(place: Place, { terminal }: Shows): string {
+  const { token } = newToken(systemRandom);
+  writePrivateFile(place.file, `${token}\n`);
+  const { err, json } = terminal;
   const { file, readOnly } = place;
-  if (json) {
-    out.write(`${JSON.stringify({ token, read_only: readOnly, file }, null, 2)}\n`);
-  } else {
+  terminal.show({ token, read_only: readOnly, file }, `${token}\n`);
+  if (!json) {
     // On stderr: a script that reads stdout wants the token alone.
-    out.write(`${token}\n`);
     err.write(
       `${readOnly ? 'This read-only token' : 'This token'} is in ${file}. Programs send it ` +
         'as `Authorization: Bearer`; commands on this machine find it by themselves. Elsewhere, set ' +
@@ -113,38 +106,12 @@ function command(name: string, { readOnly }: Place): string {
 }
 
 /**
- * Writes a new token to the file atomically, readable by the owner only; a running daemon reads it
- * at its next request.
- */
-export async function writeNewToken(file: string): Promise<string> {
-  const { token } = newToken(systemRandom);
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writePrivate(file, `${token}\n`);
-  return token;
-}
-
-/**
  * Replaces the daemon's token in the secrets file of the queue, which reloads a changed file.
  * Returns false when the file does not hold the old token.
  */
-export async function replaceInSecrets(file: string, old: string, token: string): Promise<boolean> {
+function replaceInSecrets(file: string, old: string, token: string): boolean {
   const text = lineOf(file);
   if (text === undefined || !text.includes(JSON.stringify(old))) return false;
-  await writePrivate(file, `${text.replaceAll(JSON.stringify(old), JSON.stringify(token))}\n`);
+  writePrivateFile(file, `${text.replaceAll(JSON.stringify(old), JSON.stringify(token))}\n`);
   return true;
-}
-
-async function writePrivate(file: string, text: string): Promise<void> {
-  const unfinished = `${file}.${randomUUID()}`;
-  const handle = await open(unfinished, 'wx', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-    await rename(unfinished, file);
-  } catch (error) {
-    await rm(unfinished, { force: true });
-    throw error;
-  } finally {
-    await handle.close();
-  }
 }

@@ -1,4 +1,12 @@
-import type { Commands, Connect } from '../base/declared.js';
+import {
+  backupExamples,
+  backupOptions,
+  restoreExamples,
+  restoreOptions,
+  verifyOptions,
+  withCredentials,
+} from '../base/common-options.js';
+import type { Commands } from '../base/declared.js';
 import { catalogCommands } from './catalog-commands.js';
 import { recordCommands } from './record-commands.js';
 import { transferCommands } from './transfer-commands.js';
@@ -22,10 +30,7 @@ const adminCommands: Commands = {
       'name. With --since, write an incremental backup: only what was committed after an ' +
       'earlier backup.',
     options: [
-      ['--out <file>', 'File to write; with --base, the archive directory', { required: true }],
-      ['--base', 'Write a base backup into a log archive, for point-in-time restore'],
-      ['--since <file>', 'Create an incremental backup on top of this backup'],
-      ['--since-seq <number>', 'Create an incremental backup on top of a backup at this commit'],
+      ...backupOptions,
       [
         '--format <format>',
         'snapshot, to restore from, or ndjson, for other programs',
@@ -34,9 +39,7 @@ const adminCommands: Commands = {
       ['--collections <names>', 'Only these collections: people,orders'],
     ],
     examples: [
-      ['ctl db backup --out monday.backup', 'a full backup'],
-      ['ctl db backup --out tuesday.backup --since monday.backup', 'changes since then'],
-      ['ctl db backup --base --out ./archive', 'a base backup for the log archive'],
+      ...backupExamples('ctl db'),
       ['ctl db backup --out dump.ndjson --format ndjson', 'one line of JSON per record'],
     ],
     run: async () => (await import('./backing-up.js')).backupTo,
@@ -73,11 +76,7 @@ const adminCommands: Commands = {
   },
 };
 
-const withKeysFile: Connect = (command) =>
-  command
-    .option('--keys-file <file>', 'Keys file (default: from the settings)')
-    .option('--config <file>', 'Config file of the server, for its keys_file')
-    .option('--data <dir>', 'Data directory of a server on this machine');
+const withKeysFile = withCredentials('keys', 'Keys file (default: from the settings)');
 
 /** The commands that need no connection. */
 export const localCommands: Commands = {
@@ -88,26 +87,8 @@ export const localCommands: Commands = {
       'missing. Everything is checked before anything is written, and verified at the end. ' +
       'With --to, leave out what was committed later. Needs no server; start one on the ' +
       'directory afterwards.',
-    options: [
-      [
-        '--from <path>',
-        'Log archive, or a backup file; repeat it for incremental backups, in order',
-        { required: true, repeats: true },
-      ],
-      ['--to <target>', 'Commit number or RFC 3339 time to restore to, inclusive'],
-      ['--data <dir>', 'Data directory to create', { required: true }],
-    ],
-    examples: [
-      ['ctl db restore --from monday.backup --data ./restored', 'a full backup'],
-      [
-        'ctl db restore --from monday.backup --from tuesday.backup --data ./restored',
-        'with an incremental backup',
-      ],
-      [
-        'ctl db restore --from ./archive --to 2026-05-04T09:30:00Z --data ./restored',
-        'the state at a point in time',
-      ],
-    ],
+    options: restoreOptions('Data directory to create'),
+    examples: restoreExamples('ctl db'),
     run: async () => (await import('./restoring.js')).restoreTo,
     connect: null,
   },
@@ -116,10 +97,7 @@ export const localCommands: Commands = {
     description:
       'Verify every record, key, index entry and commit in a data directory that no server ' +
       'has open, or read a backup from end to end. Changes nothing.',
-    options: [
-      ['--data <dir>', 'Data directory to check'],
-      ['--backup <file>', 'Backup file to check'],
-    ],
+    options: verifyOptions,
     examples: [
       ['ctl db verify --data ./data', 'a database'],
       ['ctl db verify --backup monday.backup', 'a backup'],

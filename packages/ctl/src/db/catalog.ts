@@ -30,7 +30,7 @@ export async function countRecords(
   const database = await connected();
   const count = await database.collection(collection).count(filter);
   if (count === 0) await requireCollection(database, collection);
-  terminal.out.write(terminal.json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
+  terminal.showLine({ count }, `${count}\n`);
 }
 
 export async function listCollections(_flags: object, { connected, terminal }: ConnectedTools) {
@@ -59,15 +59,6 @@ export async function listIndexes(
   const indexes = chosen.flatMap(({ name: collection, indexes: own }) =>
     own.map((index) => ({ collection, ...index })),
   );
-  const { out, json } = terminal;
-  if (json) {
-    out.write(`${JSON.stringify({ indexes }, null, 2)}\n`);
-    return;
-  }
-  if (indexes.length === 0) {
-    out.write(asTyped('No indexes. Create one with: ctl db index create COLLECTION FIELD...\n'));
-    return;
-  }
   const titles = ['COLLECTION', 'INDEX', 'UNIQUE', 'SPARSE', 'KIND', 'STATE'];
   const rows = indexes.map((index) => [
     index.collection,
@@ -77,7 +68,11 @@ export async function listIndexes(
     kindText(index),
     index.state,
   ]);
-  out.write(renderTable(titles, rows, out));
+  terminal.show({ indexes }, (out) =>
+    indexes.length === 0
+      ? asTyped('No indexes. Create one with: ctl db index create COLLECTION FIELD...\n')
+      : renderTable(titles, rows, out),
+  );
 }
 
 export async function readCollections(
@@ -129,7 +124,6 @@ export async function dropCollection(
 ): Promise<void> {
   const database = await connected();
   const { records } = named(await readCollections(database), collection);
-  const { out, json } = terminal;
   if (!yes && terminal.in.isScreen) {
     // The shell reads the terminal itself.
     if (shell) throw new UsageError(`Add --yes to delete ${counted(records, 'record')}.`);
@@ -139,8 +133,8 @@ export async function dropCollection(
     }
   }
   const { deleted, seq } = await database.catalog.drop(collection);
-  if (json) out.write(`${JSON.stringify({ deleted, seq })}\n`);
-  else out.write(`Dropped "${collection}" with ${counted(deleted, 'record')}.\n`);
+  const text = `Dropped "${collection}" with ${counted(deleted, 'record')}.\n`;
+  terminal.showLine({ deleted, seq }, text);
 }
 
 export async function renameCollection(
@@ -152,7 +146,6 @@ export async function renameCollection(
   const database = await connected();
   named(await readCollections(database), collection);
   const { moved, seq } = await database.catalog.rename(collection, newName);
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ moved, seq })}\n`);
-  else out.write(`Renamed "${collection}" to "${newName}" with ${counted(moved, 'record')}.\n`);
+  const text = `Renamed "${collection}" to "${newName}" with ${counted(moved, 'record')}.\n`;
+  terminal.showLine({ moved, seq }, text);
 }

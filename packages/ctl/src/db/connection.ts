@@ -6,7 +6,7 @@ import type { RemoteDatabase, ServerAddress } from '@millrace/db/client';
 import type { CtlCommand } from '../base/command.js';
 import { lineOf } from '../base/places.js';
 import { dataDirectory } from '../base/data-directory.js';
-import { isLocalUrl } from '../base/local-url.js';
+import { isLocalUrl } from '../base/urls.js';
 import type { Server } from '../base/declared.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { durationOf } from '../base/arguments.js';

@@ -5,7 +5,7 @@ import { humanDuration } from '@millrace/kit/units';
 import type { IndexAdvice, IndexStatus, RemoteDatabase } from '@millrace/db/client';
 import { asTyped } from '../base/command-name.js';
 import { rest } from '../base/rest.js';
-import { renderTable } from '../render/table.js';
+import { renderTable, type Sheet } from '../render/table.js';
 import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { filterOf, listOf, wholeNumber } from '../base/arguments.js';
 import { named, readCollections } from './catalog.js';
@@ -110,9 +110,7 @@ export async function dropIndex(
   const fields = given.flatMap(listOf);
   const database = await connected();
   const seq = await database.catalog.dropIndex(collection, fields.join(','));
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ seq })}\n`);
-  else out.write(`Index on (${fields.join(', ')}) of "${collection}" dropped.\n`);
+  terminal.showLine({ seq }, `Index on (${fields.join(', ')}) of "${collection}" dropped.\n`);
 }
 
 export async function adviseIndexes(
@@ -124,15 +122,14 @@ export async function adviseIndexes(
   if (collection !== undefined) named(await readCollections(database), collection);
   const all = await database.catalog.adviseIndexes();
   const advice = all.filter((each) => collection === undefined || each.collection === collection);
-  const { out, json } = terminal;
-  if (json) {
-    out.write(`${JSON.stringify({ advice: advice.map(adviceJson) }, null, 2)}\n`);
-    return;
-  }
-  if (advice.length === 0) {
-    out.write('No advice: no slow query since the start of the server lacked an index.\n');
-    return;
-  }
+  terminal.show({ advice: advice.map(adviceJson) }, (out) =>
+    advice.length === 0
+      ? 'No advice: no slow query since the start of the server lacked an index.\n'
+      : adviceText(advice, out),
+  );
+}
+
+function adviceText(advice: readonly IndexAdvice[], sheet: Sheet): string {
   const titles = ['COLLECTION', 'INDEX', 'QUERIES', 'TOTAL', 'MAX', 'ROWS READ', 'RETURNED'];
   const rows = advice.map((each) => [
     each.collection,
@@ -144,11 +141,12 @@ export async function adviseIndexes(
     each.rowsReturned,
     each.filter,
   ]);
-  out.write(renderTable([...titles.map((title) => ({ title })), 'LAST FILTER'], rows, out));
+  const columns = [...titles.map((title) => ({ title })), 'LAST FILTER'];
   const [first] = advice;
-  out.write(
+  return (
+    renderTable(columns, rows, sheet) +
     asTyped('Create one with: ctl db index create ') +
-      `${first!.collection} ${first!.fields.join(' ')}${first!.collation && ' --ci'}\n`,
+    `${first!.collection} ${first!.fields.join(' ')}${first!.collation && ' --ci'}\n`
   );
 }
 

@@ -56,12 +56,10 @@ export async function migrateCollection(
   }
   const { version } = state;
   if (state.levels.length > 0) await states.upsert(collection, { version, levels: [] });
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ collection, version, migrated: written })}\n`);
-  else
-    out.write(
-      `"${collection}" is at version ${version}; ${counted(written, 'record')} migrated.\n`,
-    );
+  terminal.showLine(
+    { collection, version, migrated: written },
+    `"${collection}" is at version ${version}; ${counted(written, 'record')} migrated.\n`,
+  );
 }
 
 /** Stores from which commit on records are new, before the first one is changed. */

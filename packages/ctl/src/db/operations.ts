@@ -127,23 +127,20 @@ export async function runOperations(
     return [done, transaction] as const;
   });
   const commit = transaction.committed!;
-  const { out, json } = terminal;
-  if (json) {
-    const results = done.map(({ op, collection, record, created }) => ({
-      op,
-      collection,
-      record: record ? recordJson(record) : null,
-      ...(created === undefined ? {} : { created }),
-    }));
-    const shown = { seq: commit.seq, operations: commit.operations, results };
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-    return;
-  }
-  for (const { op, collection, record } of done) {
+  const results = done.map(({ op, collection, record, created }) => ({
+    op,
+    collection,
+    record: record ? recordJson(record) : null,
+    ...(created === undefined ? {} : { created }),
+  }));
+  const lines = done.map(({ op, collection, record }) => {
     const name = record ? `${record.key || record.id} rev ${record.rev}` : 'not found';
-    out.write(`${op} ${collection} ${name}\n`);
-  }
-  out.write(`Committed ${counted(commit.operations, 'write')} as commit ${commit.seq}.\n`);
+    return `${op} ${collection} ${name}\n`;
+  });
+  terminal.show(
+    { seq: commit.seq, operations: commit.operations, results },
+    `${lines.join('')}Committed ${counted(commit.operations, 'write')} as commit ${commit.seq}.\n`,
+  );
 }
 
 function namePlace(at: number, { op, collection }: Operation) {

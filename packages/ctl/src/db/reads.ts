@@ -76,7 +76,6 @@ export async function findRecords(
   flags: FindFlags,
   tools: ConnectedTools,
 ): Promise<void> {
-  const { out, json } = tools.terminal;
   const { limit, ...query } = await queryOf(conditions, flags, tools.terminal);
   const { all } = flags;
   const database = await tools.connected();
@@ -85,28 +84,28 @@ export async function findRecords(
     const isRanked = query.search !== undefined || query.near !== undefined;
     const count = isRanked ? await hitCount(records, query) : await records.count(query.filter);
     if (count === 0) await requireCollection(database, collection);
-    out.write(json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
+    tools.terminal.showLine({ count }, `${count}\n`);
     return;
   }
   if (all) await requireCollection(database, collection);
   if (all) return streamAll(records.stream({ ...query, limit }), tools);
   const page = await records.find({ ...query, limit });
   if (page.records.length === 0) await requireCollection(database, collection);
-  if (json) {
-    const shown = {
-      records: page.records.map(recordJson),
-      next_cursor: page.nextCursor,
-      read_seq: page.readSeq,
-      ...(page.plan ? { plan: planJson(page.plan) } : {}),
-    };
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-    return;
-  }
-  if (page.records.length > 0) out.write(recordsTable(page.records, out));
-  out.write(`${counted(page.records.length, 'record')}\n`);
-  if (page.nextCursor !== '')
-    out.write(`There are more. Continue with --cursor ${page.nextCursor}, or use --all.\n`);
-  if (page.plan) out.write(planText(page.plan));
+  const shown = {
+    records: page.records.map(recordJson),
+    next_cursor: page.nextCursor,
+    read_seq: page.readSeq,
+    ...(page.plan ? { plan: planJson(page.plan) } : {}),
+  };
+  const more = `There are more. Continue with --cursor ${page.nextCursor}, or use --all.\n`;
+  tools.terminal.show(shown, (out) =>
+    [
+      page.records.length > 0 ? recordsTable(page.records, out) : '',
+      `${counted(page.records.length, 'record')}\n`,
+      page.nextCursor === '' ? '' : more,
+      page.plan ? planText(page.plan) : '',
+    ].join(''),
+  );
 }
 
 /** A search has at most 1,000 hits. */
@@ -155,9 +154,7 @@ export async function distinctValues(
   const database = await connected();
   const values = await database.collection(collection).distinct(field, filter);
   if (values.length === 0) await requireCollection(database, collection);
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify({ values }, null, 2)}\n`);
-  else for (const value of values) out.write(`${cellOf(value)}\n`);
+  terminal.show({ values }, values.map((value) => `${cellOf(value)}\n`).join(''));
 }
 
 export async function aggregateRecords(
@@ -166,7 +163,6 @@ export async function aggregateRecords(
   flags: AggregateFlags,
   { connected, terminal }: ConnectedTools,
 ): Promise<void> {
-  const { out, json } = terminal;
   const { having, explain = false } = flags;
   const isJson = having?.trimStart().startsWith('{');
   const options = {
@@ -184,10 +180,6 @@ export async function aggregateRecords(
   const database = await connected();
   const result = await database.collection(collection).aggregate(options as AggregateQuery);
   if (!result.groups.some(({ count }) => count > 0)) await requireCollection(database, collection);
-  if (json) {
-    out.write(`${JSON.stringify(aggregateJson(result, explain), null, 2)}\n`);
-    return;
-  }
   const groupBy = options.groupBy.map((group) => (typeof group === 'string' ? group : group.as));
   const names = options.aggregates.map(({ name }) => name);
   const titles = [...groupBy, ...(names.includes('count') ? [] : ['count']), ...names];
@@ -197,9 +189,11 @@ export async function aggregateRecords(
       return title in values ? cellOf(values[title]) : cellOf(count);
     }),
   );
-  out.write(renderTable(titles, rows, out));
-  if (groupBy.length > 0) out.write(`${counted(rows.length, 'group')}\n`);
-  if (explain) out.write(planText(result.plan));
+  const total = groupBy.length > 0 ? `${counted(rows.length, 'group')}\n` : '';
+  terminal.show(
+    aggregateJson(result, explain),
+    (out) => renderTable(titles, rows, out) + total + (explain ? planText(result.plan) : ''),
+  );
 }
 
 function planText(plan: PlanReport): string {

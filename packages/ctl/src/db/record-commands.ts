@@ -4,6 +4,13 @@ const lookupOption = [
   '--lookup <json>',
   'Join another collection: {"from","local","foreign","as"}, or a list of these',
 ] as const;
+const writeOptions = [
+  ['--ttl <duration>', 'Time to live from now: 30m; 0 means no expiry'],
+  [
+    '--request-id <text>',
+    'Idempotency key: repeating the write with it within 10 minutes changes nothing',
+  ],
+] as const;
 const dataHelp = 'JSON object, @file, or - for stdin (the default)';
 export const collectionArgument = ['<collection>', 'name of the collection'] as const;
 
@@ -47,11 +54,7 @@ export const recordCommands = (isShell: boolean): Commands => ({
     options: [
       ['--merge', 'Merge into the existing record (null removes a field) instead of replacing it'],
       ['--if-rev <number>', 'Only if the record still has this revision; 0: only if there is none'],
-      ['--ttl <duration>', 'Time to live from now: 30m; 0 means no expiry'],
-      [
-        '--request-id <text>',
-        'Idempotency key: repeating the write with it within 10 minutes changes nothing',
-      ],
+      ...writeOptions,
     ],
     examples: [
       [`ctl db put people ada '{"name":"Ada","age":36}'`, 'create or replace'],
@@ -73,11 +76,7 @@ export const recordCommands = (isShell: boolean): Commands => ({
     options: [
       ...(isShell ? ([['--key <key>', 'Key of the record']] as const) : []),
       ['--if-rev <number>', 'Only if the record still has this revision'],
-      ['--ttl <duration>', 'Time to live from now: 30m; 0 means no expiry'],
-      [
-        '--request-id <text>',
-        'Idempotency key: repeating the write with it within 10 minutes changes nothing',
-      ],
+      ...writeOptions,
     ],
     examples: [
       [`ctl db update people ada '{"$inc":{"visits":1}}'`, 'add to a number'],

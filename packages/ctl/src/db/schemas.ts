@@ -88,28 +88,22 @@ export async function removeSchema(
 ): Promise<void> {
   const database = await connected();
   const seq = await database.schemas.remove(collection);
-  const { out, json } = terminal;
-  out.write(json ? `${JSON.stringify({ seq })}\n` : `Schema of "${collection}" removed.\n`);
+  terminal.showLine({ seq }, `Schema of "${collection}" removed.\n`);
 }
 
 export async function listSchemas(_flags: object, { connected, terminal }: ConnectedTools) {
   const schemas = await (await connected()).schemas.list();
-  const { out, json } = terminal;
-  if (json) {
-    out.write(`${JSON.stringify({ schemas: schemas.map(schemaJson) }, null, 2)}\n`);
-    return;
-  }
-  if (schemas.length === 0) {
-    out.write(asTyped('No schemas. Set one with: ctl db schema set COLLECTION FILE\n'));
-    return;
-  }
   const rows = schemas.map((each) => [
     each.collection,
     each.validate,
     each.violationCount,
     each.updatedAt.toISOString(),
   ]);
-  out.write(renderTable(['COLLECTION', 'VALIDATE', 'VIOLATIONS', 'UPDATED'], rows, out));
+  terminal.show({ schemas: schemas.map(schemaJson) }, (out) =>
+    schemas.length === 0
+      ? asTyped('No schemas. Set one with: ctl db schema set COLLECTION FILE\n')
+      : renderTable(['COLLECTION', 'VALIDATE', 'VIOLATIONS', 'UPDATED'], rows, out),
+  );
 }
 
 /** As the REST API shows it. */

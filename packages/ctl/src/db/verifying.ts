@@ -45,21 +45,14 @@ async function verifyData(verified: Verified, tools: Shows): Promise<void> {
 async function verifyBackup(file: string, { terminal }: Shows, hasRecords: boolean): Promise<void> {
   const { checkBackup } = await import('@millrace/db');
   const { header, trailer } = await checkBackup(file);
-  const { out, json } = terminal;
-  if (json) {
-    const { seq, sinceSeq, lineageId, createdAt } = header;
-    const about = { seq, since_seq: sinceSeq, lineage_id: lineageId, created_at: createdAt };
-    out.write(`${JSON.stringify({ ok: true, file, ...about, ...trailer }, null, 2)}\n`);
-    return;
-  }
-  const kind =
-    header.sinceSeq > 0 ? `an incremental backup since commit ${header.sinceSeq}` : 'a full backup';
-  out.write(
-    `${file} is intact: ${kind} at commit ${header.seq}, ` +
-      (hasRecords
-        ? `${counted(trailer.records, header.sinceSeq > 0 ? 'change' : 'record')}, `
-        : '') +
-      `${humanBytes(trailer.bytes)}, made ${header.createdAt.toISOString()}.\n`,
+  const { seq, sinceSeq, lineageId, createdAt } = header;
+  const about = { seq, since_seq: sinceSeq, lineage_id: lineageId, created_at: createdAt };
+  const kind = sinceSeq > 0 ? `an incremental backup since commit ${sinceSeq}` : 'a full backup';
+  terminal.show(
+    { ok: true, file, ...about, ...trailer },
+    `${file} is intact: ${kind} at commit ${seq}, ` +
+      (hasRecords ? `${counted(trailer.records, sinceSeq > 0 ? 'change' : 'record')}, ` : '') +
+      `${humanBytes(trailer.bytes)}, made ${createdAt.toISOString()}.\n`,
   );
 }
 

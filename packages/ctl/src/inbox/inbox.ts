@@ -22,10 +22,11 @@ export async function showInbox(flags: InboxFlags, tools: Tools): Promise<void> 
   const api = await daemonApi(flags, tools);
   const isUnread = flags.unread ?? false;
   const notes = await readNotes(api, { isUnread, limit });
-  const { out, json } = tools.terminal;
-  if (json) out.write(`${JSON.stringify({ notes }, null, 2)}\n`);
-  else if (notes.length === 0 && isUnread) out.write('No unread notifications.\n');
-  else out.write(listText(daemonLists.notes, notes, systemClock.now(), out));
+  tools.terminal.show({ notes }, (out) =>
+    notes.length === 0 && isUnread
+      ? 'No unread notifications.\n'
+      : listText(daemonLists.notes, notes, systemClock.now(), out),
+  );
 }
 
 export async function readNotesAway(

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { asTyped } from '../base/command-name.js';
+import { findOnPath } from '../base/places.js';
 import { daemonApi, dashboardLink, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
 
@@ -36,7 +35,7 @@ async function startBrowser(
   const name = process.platform === 'darwin' ? 'open' : 'xdg-open';
   // Without a display xdg-open falls back to a browser in the terminal, or fails.
   const hasDisplay = process.platform === 'darwin' || env['DISPLAY'] || env['WAYLAND_DISPLAY'];
-  const program = hasDisplay ? findIn(env['PATH'], name) : undefined;
+  const program = hasDisplay ? findOnPath(name, env['PATH']) : undefined;
   if (program === undefined) return false;
   const child = spawn(program, [url], { detached: true, stdio: 'ignore', env: { ...env } });
   return new Promise((resolve) => {
@@ -45,17 +44,5 @@ async function startBrowser(
       child.unref();
       resolve(true);
     });
-  });
-}
-
-function findIn(path: string | undefined, name: string): string | undefined {
-  const files = (path ?? '').split(delimiter).map((folder) => join(folder, name));
-  return files.find((file) => {
-    try {
-      accessSync(file, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
   });
 }

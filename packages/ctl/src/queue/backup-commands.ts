@@ -1,3 +1,10 @@
+import {
+  backupExamples,
+  backupOptions,
+  restoreExamples,
+  restoreOptions,
+  verifyOptions,
+} from '../base/common-options.js';
 import type { Commands } from '../base/declared.js';
 
 /** `backup`, `restore` and `verify`. */
@@ -9,17 +16,8 @@ export const backupCommands: Commands = {
       'schedules, jobs and the audit log. The file is checked before it gets its name. With ' +
       '--since, write an incremental backup: only what was committed after an earlier backup. ' +
       'Needs a token with the grant *:admin. A queue on PostgreSQL is backed up with that database.',
-    options: [
-      ['--out <file>', 'File to write; with --base, the archive directory', { required: true }],
-      ['--base', 'Write a base backup into a log archive, for point-in-time restore'],
-      ['--since <file>', 'Create an incremental backup on top of this backup'],
-      ['--since-seq <number>', 'Create an incremental backup on top of a backup at this commit'],
-    ],
-    examples: [
-      ['ctl queue backup --out monday.backup', 'a full backup'],
-      ['ctl queue backup --out tuesday.backup --since monday.backup', 'changes since then'],
-      ['ctl queue backup --base --out ./archive', 'a base backup for the log archive'],
-    ],
+    options: backupOptions,
+    examples: backupExamples('ctl queue'),
     run: async () => (await import('./backing-up.js')).backupQueues,
   },
   restore: {
@@ -28,26 +26,8 @@ export const backupCommands: Commands = {
       'Restore a full backup and its incremental backups into a data directory that has no queues ' +
       'yet. Everything is checked before anything is written, and verified at the end. With --to, ' +
       'leave out what was committed later. Needs no server; start one on the directory afterwards.',
-    options: [
-      [
-        '--from <path>',
-        'Log archive, or a backup file; repeat it for incremental backups, in order',
-        { required: true, repeats: true },
-      ],
-      ['--to <target>', 'Commit number or RFC 3339 time to restore to, inclusive'],
-      ['--data <dir>', 'Data directory to restore into', { required: true }],
-    ],
-    examples: [
-      ['ctl queue restore --from monday.backup --data ./restored', 'a full backup'],
-      [
-        'ctl queue restore --from monday.backup --from tuesday.backup --data ./restored',
-        'with an incremental backup',
-      ],
-      [
-        'ctl queue restore --from ./archive --to 2026-05-04T09:30:00Z --data ./restored',
-        'the state at a point in time',
-      ],
-    ],
+    options: restoreOptions('Data directory to restore into'),
+    examples: restoreExamples('ctl queue'),
     run: async () => (await import('./backing-up.js')).restoreQueues,
     connect: null,
   },
@@ -56,10 +36,7 @@ export const backupCommands: Commands = {
     description:
       'Verify the embedded store in a data directory that no server has open, or read a backup ' +
       'from end to end. Changes nothing.',
-    options: [
-      ['--data <dir>', 'Data directory to check'],
-      ['--backup <file>', 'Backup file to check'],
-    ],
+    options: verifyOptions,
     examples: [
       ['ctl queue verify --data ./data', 'a data directory'],
       ['ctl queue verify --backup monday.backup', 'a backup'],

@@ -5,7 +5,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { isObject, parseJson, bytesOf } from '../base/arguments.js';
 import { linesOf } from '../db/lines.js';
 import type { Tools } from '../base/tools.js';
-import { renderTable, wrapped } from '../render/table.js';
+import { renderTable, wrapped, type Sheet } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { counted } from '@millrace/contract/lists';
 import { rest } from '../base/rest.js';
@@ -120,19 +120,18 @@ function report(results: LineResult[], queue: string, { terminal, exitWith }: To
   const refused = results.filter(({ error }) => error !== undefined);
   const accepted = results.length - refused.length;
   if (refused.length > 0) exitWith(1);
-  const { out, json } = terminal;
-  if (json) {
-    const shown = { accepted, refused: refused.length, results };
-    out.write(`${JSON.stringify(shown, null, 2)}\n`);
-    return;
-  }
-  out.write(`Submitted ${counted(accepted, 'task')} to ${queue}; ${refused.length} rejected.\n`);
-  if (refused.length === 0) return;
+  const head = `Submitted ${counted(accepted, 'task')} to ${queue}; ${refused.length} rejected.\n`;
+  terminal.show({ accepted, refused: refused.length, results }, (out) =>
+    refused.length === 0 ? head : `${head}\n${refusedTable(refused, out)}`,
+  );
+}
+
+function refusedTable(refused: readonly LineResult[], sheet: Sheet): string {
   const rows = refused.slice(0, maxShown).map(({ line, error }) => {
     const { code, title, detail = title } = error as QueueSchema<'BatchItemError'>;
     return [line, { text: code, tone: 'bad' as const }, detail];
   });
   const more = refused.length - maxShown;
-  const table = renderTable(['LINE', 'CODE', wrapped('REASON')], rows, out);
-  out.write(`\n${table}${more > 0 ? `and ${more} more\n` : ''}`);
+  const table = renderTable(['LINE', 'CODE', wrapped('REASON')], rows, sheet);
+  return `${table}${more > 0 ? `and ${more} more\n` : ''}`;
 }

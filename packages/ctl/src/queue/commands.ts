@@ -1,6 +1,7 @@
 import * as queueActions from '@millrace/contract/lists/queue-commands';
 import type { QueueOperationId } from '@millrace/contract/queue';
-import type { Commands, Connect, Server } from '../base/declared.js';
+import { withCredentials } from '../base/common-options.js';
+import type { Commands, Server } from '../base/declared.js';
 import type { OperationRequest } from '../base/run-operation.js';
 import type { Tools } from '../base/tools.js';
 import { queueApi, withQueue, withServer } from './api.js';
@@ -24,17 +25,8 @@ export function queueServer(tools: Tools): Server {
   };
 }
 
-const withTokensFile: Connect = (command) =>
-  command
-    .option('--tokens-file <file>', 'Tokens file of the server')
-    .option('--config <file>', 'Config file of the server, for its tokens_file')
-    .option('--data <dir>', 'Data directory of a server on this machine');
-
-const withSecretsFile: Connect = (command) =>
-  command
-    .option('--secrets-file <file>', 'Secrets file of the server')
-    .option('--config <file>', 'Config file of the server, for its secrets_file')
-    .option('--data <dir>', 'Data directory of a server on this machine');
+const withTokensFile = withCredentials('tokens', 'Tokens file of the server');
+const withSecretsFile = withCredentials('secrets', 'Secrets file of the server');
 
 /** Every command of `ctl queue` but `serve`. */
 export const commands: Commands = {

@@ -42,12 +42,11 @@ export async function writeConfig(
     .catch((error: unknown) => {
       throw error instanceof Refusal ? explained(error, source, { queue, terminal }) : error;
     });
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
-  else if (isCheck)
-    out.write(`${source.name} is a valid config of ${queue}; nothing was written.\n`);
-  else if (written.version === 1) out.write(`Created the queue ${queue}.\n`);
-  else out.write(`${queue} is now at version ${written.version}.\n`);
+  terminal.show(written, () => {
+    if (isCheck) return `${source.name} is a valid config of ${queue}; nothing was written.\n`;
+    if (written.version === 1) return `Created the queue ${queue}.\n`;
+    return `${queue} is now at version ${written.version}.\n`;
+  });
 }
 
 /** Prints a table of errors for people; programs get all of them in the message. */

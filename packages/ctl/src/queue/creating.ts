@@ -5,11 +5,11 @@ import { parseDocument } from 'yaml';
 import { editCredentials, type CredentialsFile } from '../base/credentials-file.js';
 import { dataDirectory } from '../base/data-directory.js';
 import { queueSettingsFile } from '../base/places.js';
-import { isLocalUrl } from '../base/local-url.js';
+import { checkedUrl, isLocalUrl } from '../base/urls.js';
 import { rest } from '../base/rest.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { queueApi, type QueueApi, type QueueFlags } from './api.js';
-import { checkedUrl, isSameServer, runningUp } from './locate.js';
+import { isSameServer, runningUp } from './locate.js';
 
 type CreateFlags = Flags<'callbackUrl config', 'pull'>;
 

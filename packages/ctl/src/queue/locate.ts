@@ -4,7 +4,7 @@ import { messageOf, Refusal, systemCode, UsageError } from '@millrace/kit/errors
 import { isAlive } from '../base/is-alive.js';
 import { dataDirectory } from '../base/data-directory.js';
 import { fileErrorCode, fileErrorText } from '../base/file-error.js';
-import { isLocalUrl } from '../base/local-url.js';
+import { checkedUrl, isLocalUrl } from '../base/urls.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -42,7 +42,7 @@ export function locateQueue(flags: QueueFlags, env: Environment): QueuePlace {
 }
 
 function urlFor({ url, data }: QueueFlags, dataDir: string, env: Environment): string {
-  if (url !== undefined) return checkedUrl(url, '--url');
+  if (url !== undefined) return checkedUrl(url, '--url', defaultUrl);
   // `ctl up` leaves the address in the data directory, with its process id.
   const running = runningUp(dataDir)?.queueUrl;
   if (data !== undefined && running === undefined) {
@@ -53,15 +53,7 @@ function urlFor({ url, data }: QueueFlags, dataDir: string, env: Environment): s
     );
   }
   const given = data === undefined ? env['MILLRACE_QUEUE_URL'] : undefined;
-  return checkedUrl(given || running || defaultUrl, '$MILLRACE_QUEUE_URL');
-}
-
-export function checkedUrl(text: string, source: string, example = defaultUrl): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new UsageError(`${source} must be a URL such as ${example}, not "${text}".`);
-  }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+  return checkedUrl(given || running || defaultUrl, '$MILLRACE_QUEUE_URL', defaultUrl);
 }
 
 function tokenIn(file: string): string {

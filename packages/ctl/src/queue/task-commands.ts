@@ -1,7 +1,6 @@
 import type { CodeCommand, Commands } from '../base/declared.js';
 import { withQueue } from './api.js';
 
-/** The commands on tasks. */
 export const taskCommands: Commands = {
   submit: {
     summary: 'Submit a task, or a file of tasks',

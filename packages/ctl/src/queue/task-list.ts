@@ -31,10 +31,10 @@ export async function listTasks(queue: string, flags: TaskListFlags, tools: Tool
       { ...flags },
       async (more) => (await api.call('listTasks', { queue, query: { ...query, ...more } })).body,
     )) as unknown as Page;
-  const text = (page: Page) =>
-    json ? `${JSON.stringify(page, null, 2)}\n` : taskTable(page, systemClock.now(), out);
+  const text = (page: Page) => taskTable(page, systemClock.now(), out);
   if (flags.watch !== true) {
-    out.write(text(await read()));
+    const page = await read();
+    tools.terminal.show(page, () => text(page));
     return;
   }
   await refresh(

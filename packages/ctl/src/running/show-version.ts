@@ -10,24 +10,22 @@ export async function showVersion(flags: StatusFlags, tools: Tools): Promise<voi
   const { db, queue, daemon } = await readOverview(flags, tools);
   const own = version();
   const running = { db: versionOf(db), queue: versionOf(queue), daemon: versionOf(daemon) };
-  const { out, json } = tools.terminal;
-  if (json) {
-    const node = process.versions.node;
-    out.write(`${JSON.stringify({ version: own, node, servers: running }, null, 2)}\n`);
-    return;
-  }
+  const { node } = process.versions;
   const rows = [
     [programName(), own],
-    ['node', process.versions.node],
+    ['node', node],
     ['database', textOf(db)],
     ['queue', textOf(queue)],
     ['daemon', textOf(daemon)],
   ];
-  out.write(renderTable(['', ''], rows, out));
   const others = [db, queue, daemon].filter((part) => part.version !== null);
-  if (others.some((part) => part.version !== own)) {
-    out.write(asTyped('A running server has another version. Restart it with `ctl restart`.\n'));
-  }
+  const advice = others.some((part) => part.version !== own)
+    ? asTyped('A running server has another version. Restart it with `ctl restart`.\n')
+    : '';
+  tools.terminal.show(
+    { version: own, node, servers: running },
+    (out) => renderTable(['', ''], rows, out) + advice,
+  );
 }
 
 function versionOf({ up, version: known }: PartState): string | null {

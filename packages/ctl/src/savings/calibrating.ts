@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
-import { messageOf, Refusal } from '@millrace/kit/errors';
+import { jsonIn, messageOf, Refusal } from '@millrace/kit/errors';
 import { humanBytes, humanCount } from '@millrace/kit/units';
-import { exchange, isAbort, jsonOf } from '../base/exchange.js';
+import { exchange, isAbort } from '../base/exchange.js';
 import type { Tools } from '../base/tools.js';
 
 const defaultBase = 'https://api.anthropic.com';
@@ -68,7 +68,7 @@ async function countTokens(
     patienceMs,
   });
   if (answer.status !== 200) throw new Error(`the token counter returned status ${answer.status}`);
-  const { input_tokens: tokens } = (jsonOf(answer.text) ?? {}) as { input_tokens?: unknown };
+  const { input_tokens: tokens } = (jsonIn(answer.text) ?? {}) as { input_tokens?: unknown };
   if (typeof tokens !== 'number') throw new Error('the token counter returned no count');
   return tokens;
 }

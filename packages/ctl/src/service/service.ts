@@ -20,7 +20,6 @@ export async function install(
   flags: ServiceFlags,
   tools: Tools,
 ): Promise<void> {
-  const { out, json } = tools.terminal;
   const { manager, file } = serviceOf(part, flags, tools);
   const { path, text, commands } = file;
   if (flags.print) {
@@ -45,16 +44,11 @@ export async function install(
     if (!wasThere) await rm(path, { force: true });
     throw error;
   }
-  if (json) {
-    out.write(`${JSON.stringify({ path, outcome, started: isStarted, commands }, null, 2)}\n`);
-    return;
-  }
-  out.write(outcome === 'written' ? `Wrote ${path}.\n` : `${path} is up to date.\n`);
-  if (isStarted)
-    out.write(
-      asTyped(`Started ${file.id}. Check it with \`ctl service status ${part ?? 'up'}\`.\n`),
-    );
-  else out.write(`Start it with:\n\n${commands.map((line) => `  ${line}\n`).join('')}`);
+  const wrote = outcome === 'written' ? `Wrote ${path}.\n` : `${path} is up to date.\n`;
+  const next = isStarted
+    ? asTyped(`Started ${file.id}. Check it with \`ctl service status ${part ?? 'up'}\`.\n`)
+    : `Start it with:\n\n${commands.map((line) => `  ${line}\n`).join('')}`;
+  tools.terminal.show({ path, outcome, started: isStarted, commands }, wrote + next);
 }
 
 /** Stops the service and removes its file. */
@@ -63,7 +57,6 @@ export async function uninstall(
   flags: ServiceFlags,
   tools: Tools,
 ): Promise<void> {
-  const { out, json } = tools.terminal;
   const { manager, file } = serviceOf(part, flags, tools);
   const isInstalled = existsSync(file.path);
   if (isInstalled) {
@@ -71,8 +64,8 @@ export async function uninstall(
     await rm(file.path, { force: true });
     if (manager === 'systemd') await runManager(['systemctl', '--user', 'daemon-reload'], tools);
   }
-  if (json) out.write(`${JSON.stringify({ path: file.path, removed: isInstalled })}\n`);
-  else out.write(isInstalled ? `Removed ${file.path}.\n` : `${file.path} is not installed.\n`);
+  const text = isInstalled ? `Removed ${file.path}.\n` : `${file.path} is not installed.\n`;
+  tools.terminal.showLine({ path: file.path, removed: isInstalled }, text);
 }
 
 /** Shows whether the service is installed and running. */
@@ -81,18 +74,16 @@ export async function showService(
   flags: ServiceFlags,
   tools: Tools,
 ): Promise<void> {
-  const { out, json } = tools.terminal;
   const { manager, file } = serviceOf(part, flags, tools);
   const installed = existsSync(file.path);
   const running = installed && (await isRunning(manager, file, tools));
   if (!running) tools.exitWith(1);
-  if (json) {
-    out.write(`${JSON.stringify({ service: file.id, path: file.path, installed, running })}\n`);
-    return;
-  }
   const state = running ? 'running' : 'not running';
   const advice = `Install it with \`ctl service install ${part ?? 'up'}\`.`;
-  out.write(`${file.id}: ${installed ? state : `not installed. ${advice}`}\n`);
+  tools.terminal.showLine(
+    { service: file.id, path: file.path, installed, running },
+    `${file.id}: ${installed ? state : `not installed. ${advice}`}\n`,
+  );
 }
 
 function serviceOf(part: ServiceName = 'up', flags: ServiceFlags, { terminal }: Tools) {

@@ -1,6 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import type { Address } from '@millrace/kit/config';
 import { Refusal, systemCode } from '@millrace/kit/errors';
+import { writePrivateFile } from '@millrace/kit/private-files';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi } from '../queue/api.js';
 import { LogFile } from './log-file.js';
@@ -12,7 +13,7 @@ import { exitText, startCtl } from './child.js';
 import { ensureCredentials, type Credentials } from './credentials.js';
 import { SupervisedPart, type PartEvent } from './supervised-part.js';
 import { logWriter } from './log-lines.js';
-import { queueAddressFile, writePrivate } from './own-files.js';
+import { queueAddressFile } from './own-files.js';
 import { withUpFlags, partsOf, queueGrpcPort, type Part } from './parts.js';
 import { Plan } from './plan.js';
 import { loadSettings, type Settings, type UpOptions } from './settings.js';
@@ -68,7 +69,7 @@ export async function bringUp(
     const metricsUrl = urlOf(supervised, 'queue', 'metrics');
     const grpcUrl = urlOf(supervised, 'queue', 'grpc');
     const lines = [url('queue'), process.pid, metricsUrl, grpcUrl];
-    writePrivate(queueAddressFile(dataDir), `${lines.join('\n')}\n`);
+    writePrivateFile(queueAddressFile(dataDir), `${lines.join('\n')}\n`);
     saveState(dataDir, supervised);
     await connect({ plan, settings, credentials, queueUrl: url('queue') }, here);
   } catch (error) {

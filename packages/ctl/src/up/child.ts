@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { Refusal } from '@millrace/kit/errors';
+import { membersIn, Refusal } from '@millrace/kit/errors';
 import { programName } from '../base/command-name.js';
 import type { Listener } from './parts.js';
 
@@ -117,11 +117,6 @@ function wordsOf(line: string): string | undefined {
   return typeof message === 'string' ? `${msg}: ${message}` : msg;
 }
 
-export function jsonOf(line: string): Record<string, unknown> {
-  if (!line.startsWith('{')) return {};
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
+export function jsonOf(line: string): Readonly<Record<string, unknown>> {
+  return (line.startsWith('{') && membersIn(line)) || {};
 }

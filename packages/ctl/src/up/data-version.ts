@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Refusal, systemCode } from '@millrace/kit/errors';
+import { ifThere, Refusal } from '@millrace/kit/errors';
 import { writePrivateFile } from '@millrace/kit/private-files';
 
 /** The version of Millrace that last ran on a data directory. */
@@ -49,12 +49,7 @@ function storedVersion(dataDir: string): string | undefined {
 }
 
 function readLine(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  return ifThere(() => readFileSync(file, 'utf8'))?.trim();
 }
 
 /** Compares major and minor versions. */

@@ -1,17 +1,7 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Refusal, messageOf, systemCode } from '@millrace/kit/errors';
+import { writePrivateFile } from '@millrace/kit/private-files';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { newSigningSecret } from '@millrace/kit/webhooks';
@@ -27,7 +17,6 @@ import { tokens as tokensKind } from '../queue/tokens.js';
  * by its owner, is created once and never replaced; to get a new one, delete it.
  */
 
-/** Token hashes of the queue. */
 /** Token of the user at the command line. */
 export const ownerTokenFile = (dataDir: string) => join(dataDir, 'queue.token');
 /** Token with which the daemon completes tasks and shows the queues. */
@@ -74,7 +63,7 @@ function makeDirectories(path: string): void {
 export function makeQueueSettings(dataDir: string): void {
   const file = queueSettingsFile(dataDir);
   if (!existsSync(file))
-    writePrivate(file, '# Settings of the queue; see `ctl queue serve --help`.\n');
+    writePrivateFile(file, '# Settings of the queue; see `ctl queue serve --help`.\n');
 }
 
 /** Ensures that a token of this principal is in its file and that the queue knows it. */
@@ -87,7 +76,7 @@ export async function makeToken(
     existing === undefined ? newToken(systemRandom) : { id: idOf(existing), token: existing };
   // Write the token first: a token without its hash is added below, but a hash without its token is
   // useless.
-  if (existing === undefined) writePrivate(file, `${token}\n`);
+  if (existing === undefined) writePrivateFile(file, `${token}\n`);
   const sha256 = hashSecret(token);
   const known =
     lineOf(queueTokensFile(dataDir)) === undefined
@@ -153,17 +142,4 @@ function secretsIn(file: string): SecretEntry[] {
   // Reports a mistake with its line and without the value.
   parseSecrets(text, file);
   return (parse(text) as { secrets: SecretEntry[] }).secrets;
-}
-
-/** Writes the file atomically. */
-export function writePrivate(file: string, text: string): void {
-  const fresh = `${file}.new`;
-  const handle = openSync(fresh, 'w', 0o600);
-  try {
-    writeSync(handle, text);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  renameSync(fresh, file);
 }

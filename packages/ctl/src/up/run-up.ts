@@ -1,9 +1,9 @@
-import { existsSync, rmSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../base/data-directory.js';
 import { daemonApi, dashboardLink } from '../daemon/api.js';
 import { exchange, isAbort } from '../base/exchange.js';
+import { findOnPath } from '../base/places.js';
 import { runningUp } from '../queue/locate.js';
 import { removeState } from './state-file.js';
 import type { Tools } from '../base/tools.js';
@@ -79,11 +79,6 @@ async function access({ daemonToken, url }: BroughtUp, { terminal, lifecycle }: 
     if (error instanceof Refusal) return plain;
     throw error;
   }
-}
-
-function findOnPath(program: string, path = ''): string | undefined {
-  const places = path.split(delimiter).filter((folder) => folder !== '');
-  return places.map((folder) => join(folder, program)).find((file) => existsSync(file));
 }
 
 /** Starting it twice is usually a mistake. */

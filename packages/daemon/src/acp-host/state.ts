@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemCode } from '@millrace/kit/errors';
+import { ifThere } from '@millrace/kit/errors';
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk';
 
 /** Launch parameters of the host of one agent; written by the daemon before it starts the host. */
@@ -117,12 +117,8 @@ export function clearState(directory: string): void {
 
 /** Undefined when no host has written one yet. */
 export function readState(directory: string): HostState | undefined {
-  try {
-    return JSON.parse(readFileSync(join(directory, stateName), 'utf8')) as HostState;
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  const text = ifThere(() => readFileSync(join(directory, stateName), 'utf8'));
+  return text === undefined ? undefined : (JSON.parse(text) as HostState);
 }
 
 /** Readers see the old or the new file, never half of one. */
@@ -133,7 +129,6 @@ function writeWhole(file: string, value: object): void {
 
 type Offers = Pick<HostState, 'model' | 'models' | 'modelConfigId' | 'mode' | 'modes'>;
 
-/** The modes and models that a session offers. */
 export function offersIn(opened: {
   modes?: SessionModeState | null;
   configOptions?: SessionConfigOption[] | null;

@@ -6,7 +6,6 @@ import type { Session } from '../sessions/port.js';
 /** More commits behind the base than this is far behind. */
 const farBehind = 10;
 
-/** The agent and the repository of a branch. */
 export interface BranchOwner {
   agentId: string;
   repository: string;

@@ -1,3 +1,4 @@
+import { jsonIn } from '@millrace/kit/errors';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { complaint, type Call } from './programs.js';
 
@@ -33,13 +34,9 @@ export async function readCi(call: Call, cwd: string, commit: string): Promise<C
 type Run = Partial<Record<'name' | 'workflowName' | 'status' | 'conclusion' | 'url', unknown>>;
 
 function parseRuns(text: string): Run[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    const isList = Array.isArray(value) && value.every((each) => each && typeof each === 'object');
-    return isList ? (value as Run[]) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(text);
+  const isList = Array.isArray(value) && value.every((each) => each && typeof each === 'object');
+  return isList ? (value as Run[]) : undefined;
 }
 
 function checkOf({ name, workflowName, status, conclusion, url }: Run): CiCheck {

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { isLive } from '../core/session.js';
 import type { Session } from '../sessions/port.js';
@@ -39,7 +39,7 @@ export class Round {
   }
 
   async inspect(session: Session): Promise<Inspection> {
-    const place = await placeOf(session);
+    const place = placeOf(session);
     const key = JSON.stringify(place);
     const cached = this.#inspections.get(key);
     if (cached) return cached;
@@ -142,13 +142,10 @@ function evictOldest(cache: Map<string, unknown> | Set<string>): void {
 }
 
 /** The session's own directory, or its repository when that no longer exists. */
-async function placeOf(session: Session): Promise<Place> {
+function placeOf(session: Session): Place {
   const { worktree, workdir, repo, branch: recordedBranch } = session;
   const own = worktree ?? workdir;
-  const exists = await stat(own).then(
-    () => true,
-    () => false,
-  );
-  if (exists) return { cwd: own, recordedBranch, isShared: worktree === null && !isLive(session) };
+  if (existsSync(own))
+    return { cwd: own, recordedBranch, isShared: worktree === null && !isLive(session) };
   return { cwd: repo ?? own, recordedBranch, isShared: true };
 }

@@ -11,11 +11,6 @@ export function invalid(field: string, message: string): Error {
   return fail('INVALID_REQUEST', `\`${field}\` ${message}.`, { errors });
 }
 
-/** A handler that responds 200 with the result of an operation. */
-export const ok =
-  <Call, Body>(operation: (call: Call) => Promise<Body> | Body) =>
-  async (call: Call) => ({ status: 200 as const, body: await operation(call) });
-
 /** The authenticated caller of a request. */
 export interface Caller {
   /** For the access log. */

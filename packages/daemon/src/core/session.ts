@@ -241,7 +241,6 @@ export interface WorktreeOrigin {
   madeBranch: boolean;
 }
 
-/** A session with its handle. */
 export interface Entry {
   session: Session;
   handle: Handle;

@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { FakeAcpAgent } from './acp.js';
 import { converse } from './conversation.js';
 import { printRun } from './print-run.js';
 import { optionsOf } from './script.js';
 import { Transcript, transcriptFile } from './transcript.js';
 
-if (process.argv[2] === '--acp') {
-  await new FakeAcpAgent().serve();
-  process.exit();
-}
 const options = optionsOf(process.argv.slice(2));
 const cwd = process.cwd();
 const sessionId = options.resume ?? options.sessionId ?? randomUUID();

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Options } from './script.js';
 import type { Transcript } from './transcript.js';
 import { runTurn, type TurnEnd } from './turn.js';
-import { Rpc, RpcError } from './acp.js';
+import { Rpc, RpcError } from './rpc.js';
 
 export interface PrintParts {
   transcript: Transcript;

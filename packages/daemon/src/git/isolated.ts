@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
-import { systemCode } from '@millrace/kit/errors';
+import { whenThere } from '@millrace/kit/errors';
 import type { ProgramEnd } from '../registry/run-program.js';
 
 export type Variables = Readonly<Record<string, string>>;
@@ -124,7 +125,7 @@ async function prepare(kind: IsolationKind, directory: string, paths: Paths): Pr
   const common = {
     GIT_DIR: directory,
     GIT_OBJECT_DIRECTORY: paths.objects,
-    ...((await exists(paths.shallow)) && { GIT_SHALLOW_FILE: paths.shallow }),
+    ...(existsSync(paths.shallow) && { GIT_SHALLOW_FILE: paths.shallow }),
   };
   if (kind === 'gh') {
     await copyIfThere(join(paths.gitDir, 'HEAD'), join(directory, 'HEAD'));
@@ -169,25 +170,13 @@ function allowedSettings(kind: IsolationKind, listed: string): ConfigPair[] {
   return pairs;
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** Nothing of a worktree that is removed meanwhile: git says so itself. */
 async function namesIn(directory: string): Promise<string[]> {
-  return readdir(directory).catch((error: unknown) => {
-    if (systemCode(error) !== 'ENOENT') throw error;
-    return [];
-  });
+  return (await whenThere(readdir(directory))) ?? [];
 }
 
 async function copyIfThere(from: string, to: string): Promise<void> {
-  await copyFile(from, to).catch((error: unknown) => {
-    if (systemCode(error) !== 'ENOENT') throw error;
-  });
+  await whenThere(copyFile(from, to));
 }
 
 /* Which settings git may take from a repository, and which settings run programs. */

@@ -9,7 +9,6 @@ export interface ObjectSchema extends JsonSchema {
   type: 'object';
 }
 
-/** Input schema of a tool. */
 export function inputSchemaOf({ input }: Tool): ObjectSchema {
   const properties = Object.entries(input).map(([name, argument]) => [
     name,
@@ -26,7 +25,6 @@ export function inputSchemaOf({ input }: Tool): ObjectSchema {
   };
 }
 
-/** Output schema of a tool. */
 export function outputSchemaOf({ output }: Tool): ObjectSchema {
   const schema = standalone(output.contract);
   if (schema['type'] !== 'object') throw new Error(`${output.contract} is not an object`);

@@ -27,7 +27,6 @@ export interface Tool {
   title: string;
   description: string;
   annotations: ToolAnnotations;
-  /** The arguments. */
   input: Readonly<Record<string, ToolArgument>>;
   /** Schema of the structured content. */
   output: ContractSchema;

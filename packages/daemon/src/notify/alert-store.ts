@@ -205,7 +205,6 @@ export function tidied(alert: Alert): Alert {
   };
 }
 
-/** Title and body as one text. */
 export function textOf({ title, body }: Pick<Alert, 'title' | 'body'>): string {
   return body === '' ? title : `${title}\n\n${body}`;
 }

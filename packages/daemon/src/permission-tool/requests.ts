@@ -12,7 +12,7 @@ import {
   type FSWatcher,
 } from 'node:fs';
 import { join } from 'node:path';
-import { systemCode } from '@millrace/kit/errors';
+import { ifThere, jsonIn, systemCode } from '@millrace/kit/errors';
 import { z } from 'zod';
 import { maxBodyLength } from '../questions/question.js';
 import type { PendingPermission } from '../acp-host/state.js';
@@ -80,7 +80,6 @@ export function writeRequest(directory: string, request: PermissionRequest): voi
   writeWhole(requestFile(directory, request.id), request);
 }
 
-/** Removes a request and its answer. */
 export function removeRequest(directory: string, id: string): void {
   // The request first: without its answer it would be open again.
   rmSync(requestFile(directory, id), { force: true });
@@ -121,12 +120,7 @@ function answerFile(directory: string, id: string): string {
 }
 
 function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return [];
-    throw error;
-  }
+  return ifThere(() => readdirSync(directory)) ?? [];
 }
 
 /** Undefined when the file does not exist or is invalid. */
@@ -134,13 +128,10 @@ function readFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
 ): z.output<Schema> | undefined {
-  try {
-    if (statSync(file).size > maxFileBytes) return undefined;
-    return schema.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const text = ifThere(() =>
+    statSync(file).size > maxFileBytes ? undefined : readFileSync(file, 'utf8'),
+  );
+  return text === undefined ? undefined : schema.safeParse(jsonIn(text)).data;
 }
 
 /** Readers see all of a file or nothing. */

@@ -1,6 +1,6 @@
 import type { Log } from '@millrace/kit/log';
 import type { Clock } from '@millrace/kit/clock';
-import { Refusal } from '@millrace/kit/errors';
+import { membersIn, Refusal } from '@millrace/kit/errors';
 import { readCi } from '../branches/ci.js';
 import { complaint, programCalls, type Call } from '../branches/programs.js';
 import type { GitParts } from '../git/run-git.js';
@@ -160,7 +160,7 @@ async function readPullRequest(
       return { notes: [], isOpen: false, isRed: false };
     return { trouble: complaint('gh', end) };
   }
-  const found = parsed(end.stdout);
+  const found = membersIn(end.stdout) as PullRequest | undefined;
   if (!found) return { trouble: 'gh answered with no pull request' };
   const { comments = [], reviews = [] } = found;
   const notes = [...comments, ...reviews]
@@ -171,13 +171,4 @@ async function readPullRequest(
     }));
   const isApproved = found.reviewDecision === 'APPROVED';
   return { notes, isOpen: (found.state ?? 'OPEN') === 'OPEN' && !isApproved, isRed: false };
-}
-
-function parsed(text: string): PullRequest | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -92,7 +92,6 @@ export class Questions {
     );
   }
 
-  /** Sessions that have open questions. */
   askingSessions(): Set<string> {
     const open = [...this.#stored.values()].filter(({ question }) => question.status === 'open');
     return new Set(open.map(({ question }) => question.session_id));

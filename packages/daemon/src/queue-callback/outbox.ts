@@ -1,6 +1,6 @@
+import { backoffMs } from '@millrace/kit/backoff';
 import type { Timer } from '@millrace/kit/clock';
 import type { World } from '@millrace/kit/world';
-import type { Random } from '@millrace/kit/random';
 import { isSamePhase } from '../core/session.js';
 import { BackgroundTasks } from '../core/turns.js';
 import { stopSession } from '../sessions/answer.js';
@@ -183,7 +183,7 @@ export class Outbox {
     { why, afterMs }: { why: string; afterMs: number },
   ): Promise<void> {
     const { store, world } = this.parts;
-    const waitMs = Math.max(afterMs, backoffMs(tries, world.random));
+    const waitMs = Math.max(afterMs, backoffMs(backoff, tries + 1, world.random.next()));
     const fields = { task: task_id, tries: tries + 1, wait_ms: Math.round(waitMs) };
     // Warn at the first failure, then at powers of two, to limit repeated warnings.
     const level = (tries & (tries - 1)) === 0 ? 'warn' : 'debug';
@@ -227,15 +227,10 @@ export class Outbox {
   }
 }
 
-const minMs = 1_000;
-const maxMs = 60_000;
 const hourMs = 3_600_000;
 
-/** Exponential backoff with 50% jitter. */
-export function backoffMs(failures: number, random: Random): number {
-  const maxDelayMs = Math.min(maxMs, minMs * 2 ** Math.min(failures, 16));
-  return maxDelayMs / 2 + random.next() * (maxDelayMs / 2);
-}
+/** Of calls to the queue. */
+export const backoff = { initialMs: 1_000, maxMs: 60_000 };
 
 /**
  * Delay until the budget may allow a session again. The daily spend resets at midnight; the weekly

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
+import { backoffMs } from '@millrace/kit/backoff';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
 import { payloadBytes, type ClaimedTask, type QueueTransport } from '@millrace/worker';
-import { backoffMs } from './outbox.js';
+import { backoff } from './outbox.js';
 import {
   handlersOf,
   labelsHeader,
@@ -107,7 +108,7 @@ export class Puller {
 
   async #pause(error: unknown, failures: number): Promise<void> {
     const { log, random } = this.parts.world;
-    const delayMs = backoffMs(failures, random);
+    const delayMs = backoffMs(backoff, failures + 1, random.next());
     // Warn at the first failure, then at powers of two, to limit repeated warnings.
     const level = (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
     const reason = messageOf(error);

@@ -1,3 +1,4 @@
+import { membersIn } from '@millrace/kit/errors';
 import type { Outbound, OutboundResponse } from '@millrace/kit/outbound';
 import type { Report } from './report.js';
 
@@ -66,7 +67,8 @@ export class QueueClient {
   }
 
   #meaning({ status, headers, body }: OutboundResponse): QueueAnswer {
-    const said = jsonIn(body);
+    // Without JSON only the status counts.
+    const said = membersIn(Buffer.from(body).toString('utf8')) ?? {};
     if (status === 200) return { kind: 'ok', leaseEndsAt: timeIn(said['lease_expires_at']) };
     const code = String(said['code'] ?? '');
     const why = `HTTP ${status}${code && ` ${code}`}`;
@@ -75,16 +77,6 @@ export class QueueClient {
     const isPassing = status >= 500 || [401, 403, 404, 408, 425, 429].includes(status);
     if (!isPassing) return { kind: 'refused', why };
     return { kind: 'later', why, afterMs: Number(headers['retry-after']) * 1000 || 0 };
-  }
-}
-
-function jsonIn(bytes: Uint8Array): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    // Without JSON only the status counts.
-    return {};
   }
 }
 

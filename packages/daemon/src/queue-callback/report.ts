@@ -73,7 +73,6 @@ function resultOf({ id, backend, model, branch }: Session, work: Work): TaskResu
   return { session_id: id, backend, model, branch, output, exact_usd: exactUsd };
 }
 
-/** The report on a deleted session. */
 export const deletedReport: Report = {
   ...failure('AGENT_STOPPED', 'the session was deleted', ''),
   retry: false,

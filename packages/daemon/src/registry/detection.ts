@@ -1,3 +1,4 @@
+import { jsonIn } from '@millrace/kit/errors';
 import type { Outbound } from '@millrace/kit/outbound';
 import { localId, type AcpRow, type Detection } from '../core/backend.js';
 import { findProgram, type KnownCli } from './programs.js';
@@ -93,17 +94,8 @@ async function getJson(outbound: Outbound, url: string, timeoutMs: number): Prom
     maxResponseBytes: maxAnswerBytes,
   });
   if (!answer.ok || answer.status !== 200 || answer.truncated) return undefined;
-  return parseJson(answer.body);
-}
-
-/** The JSON of a response, or undefined: the listener may not be a model server. */
-export function parseJson(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(body).toString('utf8'));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  // The listener may not be a model server.
+  return jsonIn(Buffer.from(answer.body).toString('utf8'));
 }
 
 /** Names in a list such as `{data: [{id}]}`; undefined for any other shape. */
@@ -123,7 +115,6 @@ function namesIn(
   return found;
 }
 
-/** A member of an unknown value. */
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;

@@ -2,7 +2,7 @@ import { rename, rm, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { systemCode } from '@millrace/kit/errors';
+import { jsonIn, membersIn, whenThere } from '@millrace/kit/errors';
 import { writePrivateFile } from '@millrace/kit/private-files';
 import { calibrationFile, makePrivate, samplesFolder } from './files.js';
 
@@ -85,27 +85,12 @@ export async function readRatio(
   onBroken: (file: string) => void = () => {},
 ): Promise<Ratio> {
   const file = calibrationFile(dataDir);
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return heuristicRatio;
-    throw error;
-  }
-  const bytesPerToken = bytesPerTokenIn(text);
+  const text = await whenThere(readFile(file, 'utf8'));
+  if (text === undefined) return heuristicRatio;
+  const bytesPerToken = membersIn(text)?.['bytes_per_token'];
   if (isPlausible(bytesPerToken)) return { bytesPerToken, basis: 'CALIBRATED' };
   onBroken(file);
   return heuristicRatio;
-}
-
-function bytesPerTokenIn(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null) return undefined;
-    return (value as { bytes_per_token?: unknown }).bytes_per_token;
-  } catch {
-    return undefined;
-  }
 }
 
 export type Sample = DaemonSchema<'SavingsSample'>;
@@ -144,27 +129,17 @@ export async function newestSamples(
 }
 
 async function sampleNames(folder: string): Promise<string[]> {
-  try {
-    const names = await readdir(folder);
-    return names
-      .filter((name) => name.endsWith('.json'))
-      .toSorted()
-      .toReversed();
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return [];
-    throw error;
-  }
+  const names = (await whenThere(readdir(folder))) ?? [];
+  return names
+    .filter((name) => name.endsWith('.json'))
+    .toSorted()
+    .toReversed();
 }
 
 async function readSample(file: string): Promise<Sample | undefined> {
-  try {
-    const value: unknown = JSON.parse(await readFile(file, 'utf8'));
-    return isSample(value) ? value : undefined;
-  } catch (error) {
-    // Deleted meanwhile by another process, or torn by a crash.
-    if (systemCode(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  // It may be deleted meanwhile by another process, or torn by a crash.
+  const value = jsonIn((await whenThere(readFile(file, 'utf8'))) ?? '');
+  return isSample(value) ? value : undefined;
 }
 
 function isSample(value: unknown): value is Sample {

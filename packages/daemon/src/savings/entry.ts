@@ -1,3 +1,4 @@
+import { membersIn } from '@millrace/kit/errors';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp, parseTimestamp } from '@millrace/kit/units';
 import { heuristicRatio, tokensIn } from './calibrate.js';
@@ -55,7 +56,7 @@ export function lineOf(entry: Entry): string {
 
 /** Parses a line; undefined when it is torn, corrupt, or of an unknown feature. */
 export function entryOf(line: string): Entry | undefined {
-  const fields = fieldsOf(line);
+  const fields = membersIn(line);
   if (!fields) return undefined;
   const at = timeOf(fields['ts']);
   const feature = features.find((each) => each === fields['feature']);
@@ -74,15 +75,6 @@ export function entryOf(line: string): Entry | undefined {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function fieldsOf(line: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 type Amounts = Pick<
   Entry,

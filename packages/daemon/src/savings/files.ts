@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemCode } from '@millrace/kit/errors';
+import { membersIn, whenThere } from '@millrace/kit/errors';
 import { publishText } from '../storage/published-file.js';
 
 /** The ledger: one line per saving, appended by every process of this user. */
@@ -48,15 +48,9 @@ export function publishRecording(dataDir: string, recording: Recording): () => v
 
 /** What the running daemon records; undefined when nothing is published. */
 export async function runningRecording(dataDir: string): Promise<Recording | undefined> {
-  try {
-    const value = JSON.parse(await readFile(runningFile(dataDir), 'utf8')) as Partial<Recording>;
-    const { savings, savingsSamples } = value ?? {};
-    if (typeof savings !== 'boolean' || typeof savingsSamples !== 'boolean') return undefined;
-    return { savings, savingsSamples };
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return undefined;
-    // A corrupt file counts as missing.
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const text = (await whenThere(readFile(runningFile(dataDir), 'utf8'))) ?? '';
+  // A corrupt file counts as missing.
+  const { savings, savingsSamples } = (membersIn(text) ?? {}) as Partial<Recording>;
+  if (typeof savings !== 'boolean' || typeof savingsSamples !== 'boolean') return undefined;
+  return { savings, savingsSamples };
 }

@@ -2,14 +2,14 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import { cacheJson, eventStream, docsSite, type Problem } from '@millrace/kit/http';
+import { cacheJson, eventStream, docsSite, ok, type Problem } from '@millrace/kit/http';
 import { openApiYaml } from '@millrace/contract/documents';
 import { Refusal } from '@millrace/kit/errors';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getConfig, getSpend, getUsageBlocks, getUsageValue } from '../operations/operations.js';
-import { beyondRights, fail, invalid, ok, type ServedHandlers } from '../core/api.js';
+import { beyondRights, fail, invalid, type ServedHandlers } from '../core/api.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
 import {
@@ -116,9 +116,7 @@ async function callTool(
   if (call.principal.agent !== undefined && !agentOperations.has(operation)) throw beyondRights();
   // REST answers with text that it keeps.
   if (operation === 'listBackends') return listBackends(backends);
-  const entry = handlers[operation];
-  type Handle = (call: object) => Promise<{ body?: unknown }>;
-  const handle = (typeof entry === 'function' ? entry : entry.handle) as Handle;
+  const handle = handlers[operation] as (call: object) => Promise<{ body?: unknown }>;
   const { principal, signal, log } = call;
   const caller = { ...principal, name: `${principal.name} (mcp)` };
   const given = { params, query, headers: {}, body, principal: caller, signal, log };

@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
+import { ok } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
@@ -12,7 +13,7 @@ import {
   waitForSession,
 } from '../operations/operations.js';
 import { checkChild, checkOwn, visibleSessions } from './agent-rights.js';
-import { ok, type ServedHandlers } from '../core/api.js';
+import type { ServedHandlers } from '../core/api.js';
 import type { Caller } from './access/authenticator.js';
 
 const defaultLines = 500;

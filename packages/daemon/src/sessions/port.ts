@@ -8,7 +8,6 @@ export type SpawnRequest = DaemonSchema<'SpawnRequest'>;
 export interface SpawnOrigin {
   /** A repeat with the same key and the same request answers the session that is there. */
   idempotencyKey?: string;
-  /** The pipeline and the job that the session works for. */
   pipeline?: { id: string; jobId: string };
   /** The queue task that the session works on. */
   task?: DaemonSchema<'SessionTask'>;

@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
-import { messageOf, systemCode } from '@millrace/kit/errors';
+import { ifThere, jsonIn, messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/api.js';
 import { isEnded } from '../core/session.js';
@@ -102,7 +102,6 @@ export class SessionServers {
     });
   }
 
-  /** Ends the server of a session, if there is one. */
   async end(id: string): Promise<void> {
     await endServer(this.#directory(id), this.parts.clock);
     if (this.parts.store.get(id)?.session.serve) await this.parts.note(id, null);
@@ -195,15 +194,9 @@ async function endServer(directory: string, clock: Clock): Promise<void> {
 }
 
 function readServer(directory: string): ServerFile | undefined {
-  try {
-    return JSON.parse(readFileSync(join(directory, fileName), 'utf8')) as ServerFile;
-  } catch (error) {
-    // A file that was being written when the daemon ended is no record.
-    if (error instanceof SyntaxError || ['ENOENT', 'ENOTDIR'].includes(systemCode(error))) {
-      return undefined;
-    }
-    throw error;
-  }
+  // A file that was being written when the daemon ended is no record.
+  const text = ifThere(() => readFileSync(join(directory, fileName), 'utf8')) ?? '';
+  return jsonIn(text) as ServerFile | undefined;
 }
 
 function freePort(): Promise<number> {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { WorktreeOrigin } from '../core/session.js';
@@ -79,7 +80,7 @@ export async function addWorktree(
   if (!base.isOk) {
     return { refusal: `names "${wanted}", which is no branch or commit of it`, field: 'base' };
   }
-  const path = await freePlace(await homeFor(root, fallback), slugOf(branch), suffix);
+  const path = freePlace(await homeFor(root, fallback), slugOf(branch), suffix);
   const kind = await kindOfBranch(parts, root, branch);
   const args =
     kind === 'local'
@@ -171,16 +172,9 @@ async function homeFor(root: string, fallback: string): Promise<string> {
   }
 }
 
-async function freePlace(home: string, name: string, suffix: string): Promise<string> {
+function freePlace(home: string, name: string, suffix: string): string {
   const place = join(home, name);
-  return (await exists(place)) ? join(home, `${name}-${suffix}`) : place;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
+  return existsSync(place) ? join(home, `${name}-${suffix}`) : place;
 }
 
 /**
@@ -195,7 +189,7 @@ export async function removeWorktree(
   beforeRemoval?: () => Promise<string | undefined>,
 ): Promise<{ isRetained: false } | { isRetained: true; reason: string }> {
   const retained = (reason: string) => ({ isRetained: true as const, reason });
-  if (!(await exists(path))) {
+  if (!existsSync(path)) {
     await git(parts, mark.root, 'worktree', 'prune');
     return { isRetained: false };
   }
@@ -344,7 +338,7 @@ export async function repoProblem(repo: string): Promise<string | undefined> {
   if (!found) return 'does not exist';
   if (!found.isDirectory()) return 'is not a directory';
   for (let here = resolve(repo); ; here = dirname(here)) {
-    if (await exists(join(here, '.git'))) return undefined;
+    if (existsSync(join(here, '.git'))) return undefined;
     if (here === dirname(here)) return 'is not in a git repository';
   }
 }

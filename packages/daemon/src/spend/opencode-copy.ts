@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
-import { systemCode } from '@millrace/kit/errors';
+import { whenThere } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { runProgram } from '../registry/run-program.js';
 import { opencodeCopy } from '../transcripts/answers.js';
@@ -163,21 +163,13 @@ function isRow(value: unknown): value is Row {
 
 /** The last line of the copy says how far it goes; its time is queried again. */
 async function newestIn(file: string): Promise<{ at: number; ids: Set<string> }> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return '';
-    throw error;
-  });
+  const text = (await whenThere(readFile(file, 'utf8'))) ?? '';
   const rows = text.split('\n').flatMap((line) => (line === '' ? [] : (rowsIn(`[${line}]`) ?? [])));
   const at = rows.at(-1)?.time_updated ?? 0;
   return { at, ids: new Set(rows.filter((row) => row.time_updated === at).map(({ id }) => id)) };
 }
 
 async function stampOf(path: string): Promise<string | undefined> {
-  try {
-    const { size, mtimeMs } = await stat(path);
-    return `${size}:${mtimeMs}`;
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return undefined;
-    throw error;
-  }
+  const found = await whenThere(stat(path));
+  return found && `${found.size}:${found.mtimeMs}`;
 }

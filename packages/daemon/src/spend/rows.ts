@@ -22,7 +22,6 @@ function keyOf(kind: RowKind, bytes: number): Buffer {
   return key;
 }
 
-/** All rows of one kind. */
 export function rowsOf(kind: RowKind): { start: Buffer; end: Buffer } {
   const end = keyOf(kind, 0);
   end[prefixBytes - 1]! += 1;

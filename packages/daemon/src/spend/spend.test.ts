@@ -78,7 +78,7 @@ test('spend: days are those of the time zone of the machine', async () => {
   const newYork = spendWith(new StillClock());
   const rollup = await newYork.read();
   expect(rollup.by_day.map(({ key }) => key)).toEqual(['2026-01-15']);
-  expect(await newYork.figures()).toEqual({ daily_usd: rollup.total_usd, weekly_usd: 0.00055 });
+  expect(rollup).toMatchObject({ daily_usd: rollup.total_usd, weekly_usd: 0.00055 });
 });
 
 test('spend: a read during a long scan returns the known figures', async () => {

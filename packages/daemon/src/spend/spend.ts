@@ -151,12 +151,6 @@ export class Spend {
     };
   }
 
-  /** The figures of the budget gate. */
-  async figures(): Promise<Pick<Rollup, 'daily_usd' | 'weekly_usd'>> {
-    const { daily_usd, weekly_usd } = await this.read();
-    return { daily_usd, weekly_usd };
-  }
-
   /** Stops a scan in progress; what it has committed stays. */
   async close(): Promise<void> {
     this.#stop.abort();

@@ -1,16 +1,12 @@
 import { readFileSync, rmSync } from 'node:fs';
-import { systemCode } from '@millrace/kit/errors';
+import { ifThere } from '@millrace/kit/errors';
 import { writePrivateFile } from '@millrace/kit/private-files';
 
 /** Publishes a text for `ctl` while this daemon runs. Returns a function that removes it. */
 export function publishText(file: string, text: string): () => void {
   writePrivateFile(file, text);
   return () => {
-    try {
-      // Another daemon may have started meanwhile and written its own.
-      if (readFileSync(file, 'utf8') === text) rmSync(file);
-    } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error;
-    }
+    // Another daemon may have started meanwhile and written its own.
+    if (ifThere(() => readFileSync(file, 'utf8')) === text) rmSync(file, { force: true });
   };
 }

@@ -1,5 +1,6 @@
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
-import { memberOf, parseJson, probeLocal, type LocalModel } from '../registry/detection.js';
+import { jsonIn } from '@millrace/kit/errors';
+import { memberOf, probeLocal, type LocalModel } from '../registry/detection.js';
 import type { Attempt, ModelTokens } from './thinker.js';
 
 export interface LocalParts {
@@ -57,7 +58,7 @@ function readAnswer({ protocol }: LocalModel, answer: OutboundOutcome): Attempt 
     return { outcome: 'error', reason: `the local model answered with status ${answer.status}` };
   }
   if (answer.truncated) return { outcome: 'error', reason: 'the local model answered too much' };
-  const document = parseJson(answer.body);
+  const document = jsonIn(Buffer.from(answer.body).toString('utf8'));
   const text = textIn(protocol, document);
   if (text === undefined || text.trim() === '') {
     return { outcome: 'error', reason: 'the local model answered nothing' };

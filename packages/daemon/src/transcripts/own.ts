@@ -52,7 +52,6 @@ export function ownReader(backend: string, rule: TranscriptRule): TranscriptRead
   };
 }
 
-/** The model of a line. */
 export function modelIn({ fields }: TranscriptRule, line: JsonObject): string | undefined {
   const model = valueAt(line, fields.model);
   return typeof model === 'string' && model !== '' ? model : undefined;

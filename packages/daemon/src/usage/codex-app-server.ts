@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Clock } from '@millrace/kit/clock';
-import { systemCode } from '@millrace/kit/errors';
+import { jsonIn, systemCode } from '@millrace/kit/errors';
 import { recordOf, type CallLimits } from './adapter.js';
 
 export type AppServerAnswer =
@@ -128,7 +128,7 @@ class AppServer {
   /** Notifications, requests and other lines that are not answers are ignored. */
   #takeLine(line: string): void {
     if (line.trim() === '') return;
-    const message = messageIn(line);
+    const message = recordOf(jsonIn(line));
     if (message === null) this.#hasSpoken = true;
     if (message === null || 'method' in message) return;
     const { id } = message;
@@ -184,11 +184,3 @@ class AppServer {
 const clientInfo = { name: 'millrace', title: 'Millrace', version: '1' };
 const initializeId = 1;
 const questionId = 2;
-
-function messageIn(line: string): Readonly<Record<string, unknown>> | null {
-  try {
-    return recordOf(JSON.parse(line));
-  } catch {
-    return null;
-  }
-}

@@ -165,7 +165,6 @@ export class UsageMemory {
     return this.#cache.get(id);
   }
 
-  /** The last good reading of each backend. */
   readings(): [backend: string, LastGood][] {
     return [...this.#good];
   }

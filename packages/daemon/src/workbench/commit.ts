@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { systemCode } from '@millrace/kit/errors';
+import { whenThere } from '@millrace/kit/errors';
 import { fail } from '../core/api.js';
 import type { Git } from './git.js';
 import { authorOf, conflict, createCommit, identityOf } from './merging.js';
@@ -73,13 +73,8 @@ async function commitPlainly(git: Git, head: string | null, text: string): Promi
 /** A merge or cherry-pick that the agent has begun; the commit finishes it. */
 async function unfinished(git: Git) {
   const picked = await git.commitOf('CHERRY_PICK_HEAD');
-  const text = await readFile(join(await gitDirectory(git), 'MERGE_HEAD'), 'utf8').catch(
-    (error: unknown) => {
-      if (systemCode(error) !== 'ENOENT') throw error;
-      return '';
-    },
-  );
-  const merged = text.split('\n').filter((line) => /^[0-9a-f]{40,64}$/.test(line));
+  const text = await whenThere(readFile(join(await gitDirectory(git), 'MERGE_HEAD'), 'utf8'));
+  const merged = (text ?? '').split('\n').filter((line) => /^[0-9a-f]{40,64}$/.test(line));
   return { merged, picked };
 }
 

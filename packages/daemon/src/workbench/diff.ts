@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { systemCode } from '@millrace/kit/errors';
+import { whenThere } from '@millrace/kit/errors';
 import type { Git } from './git.js';
 import { parseDiff } from './parse-diff.js';
 import { baseOf, type Workspace } from './workspace.js';
@@ -83,10 +83,8 @@ async function withNewFiles<Result>(
   try {
     const copy = join(directory, 'index');
     const index = await git.text(['rev-parse', '--path-format=absolute', '--git-path', 'index']);
-    await copyIndex(index, copy).catch((error: unknown) => {
-      // A repository without commits may have no index yet.
-      if (systemCode(error) !== 'ENOENT') throw error;
-    });
+    // A repository without commits may have no index yet.
+    await whenThere(copyIndex(index, copy));
     const variables = { GIT_INDEX_FILE: copy };
     await listNewFiles(git, variables);
     return await run(variables);

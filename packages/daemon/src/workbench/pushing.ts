@@ -12,7 +12,6 @@ export interface PushParams {
   force?: boolean | undefined;
 }
 
-/** Pushes the branch of a session to a remote. */
 export async function push(
   { git, session, branch, head }: BranchWorkspace,
   { remote: requested, force = false }: PushParams,

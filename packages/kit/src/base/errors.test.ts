@@ -1,5 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { failWith, messageOf, Refusal, systemCode, UsageError } from './errors.js';
+import {
+  failWith,
+  ifThere,
+  jsonIn,
+  membersIn,
+  messageOf,
+  Refusal,
+  systemCode,
+  UsageError,
+  whenThere,
+} from './errors.js';
 
 const codes = {
   QUEUE_NOT_FOUND: { status: 404, title: 'Queue not found' },
@@ -50,4 +62,22 @@ test('the code of a system error, and of nothing else', () => {
   expect(systemCode(new Error('x'))).toBe('');
   expect(systemCode('ENOENT')).toBe('');
   expect(systemCode(null)).toBe('');
+});
+
+test('what is not there is undefined; other errors are thrown', async () => {
+  expect(ifThere(() => readFileSync(import.meta.filename, 'utf8'))).toContain('ifThere');
+  expect(ifThere(() => readFileSync('/nowhere/at-all'))).toBeUndefined();
+  expect(ifThere(() => readFileSync(`${import.meta.filename}/below`))).toBeUndefined();
+  expect(() => ifThere(() => readFileSync(import.meta.dirname))).toThrow('EISDIR');
+  expect(await whenThere(readFile('/nowhere/at-all'))).toBeUndefined();
+  await expect(whenThere(readFile(import.meta.dirname))).rejects.toThrow('EISDIR');
+});
+
+test('what is not JSON is undefined', () => {
+  expect(jsonIn('[1]')).toEqual([1]);
+  expect(jsonIn('{"half":')).toBeUndefined();
+  expect(membersIn('{"a":1}')).toEqual({ a: 1 });
+  expect([membersIn('null'), membersIn('5'), membersIn('{"half":')]).toEqual(
+    Array.from({ length: 3 }, () => undefined),
+  );
 });

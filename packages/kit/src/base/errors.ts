@@ -76,3 +76,38 @@ export function systemCode(error: unknown): string {
   if (typeof error !== 'object' || error === null || !('code' in error)) return '';
   return typeof error.code === 'string' ? error.code : '';
 }
+
+/** What `read` returns; undefined where there is no such file or directory. */
+export function ifThere<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    return absent(error);
+  }
+}
+
+/** The same for a promise. */
+export function whenThere<Result>(reading: Promise<Result>): Promise<Result | undefined> {
+  return reading.catch(absent);
+}
+
+function absent(error: unknown): undefined {
+  if (!['ENOENT', 'ENOTDIR'].includes(systemCode(error))) throw error;
+}
+
+/** The value of a JSON text; undefined where it is none. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members of a JSON object; undefined where the text is none. */
+export function membersIn(text: string): Readonly<Record<string, unknown>> | undefined {
+  const value = jsonIn(text);
+  return typeof value === 'object' && value !== null
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+}

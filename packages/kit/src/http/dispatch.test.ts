@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startSample, token } from '../../test/http/sample-server.js';
+import { inject } from '../../test/http/inject.js';
+import { sampleApp, startSample, token } from '../../test/http/sample-server.js';
 import { Refusal } from '../base/errors.js';
 
 let server: Awaited<ReturnType<typeof startSample>>;
@@ -127,11 +128,10 @@ describe('the order of checks', () => {
     expect((await post(asJson, '{')).json).toMatchObject({ status: 422, code: 'INVALID_TASK' });
   });
 
-  test('bad JSON comes before the queue, the queue before the contents of the body', async () => {
-    expect((await submit('{', 'missing')).json).toMatchObject({ code: 'INVALID_TASK' });
-    expect((await submit({}, 'missing')).json).toMatchObject({ code: 'QUEUE_NOT_FOUND' });
+  test('bad JSON comes before the path, the path before the contents of the body', async () => {
+    expect((await submit('{', 'NOT A NAME')).json).toMatchObject({ code: 'INVALID_TASK' });
     expect((await submit({}, 'NOT A NAME')).json).toMatchObject({ code: 'QUEUE_NOT_FOUND' });
-    expect((await submit({}, 'mail')).json).toMatchObject({ code: 'INVALID_TASK' });
+    expect((await submit({}, 'missing')).json).toMatchObject({ code: 'INVALID_TASK' });
   });
 
   test('the query is checked before the path parameter', async () => {
@@ -174,13 +174,17 @@ describe('the call', () => {
     expect((await post(token, 'x'.repeat(65))).status).toBe(413);
   });
 
-  test('leaves an unchecked body to the handler', async () => {
-    const batch = await sendRequest('/v1/queues/mail/tasks:batch', {
+  test('leaves the check of a body to handlers that check it themselves', async () => {
+    const request = {
       method: 'POST',
+      url: '/v1/queues/mail/tasks:batch',
       headers: asJson,
-      body: '[{"handler_ref":5},{"unknown":1}]',
-    });
-    expect(batch.status).toBe(207);
+      payload: '[{"handler_ref":5},{"unknown":1}]',
+    } as const;
+    expect((await inject(sampleApp(), request)).statusCode).toBe(422);
+    const app = sampleApp({ handlersCheckBodies: true });
+    expect((await inject(app, request)).statusCode).toBe(207);
+    expect((await inject(app, { ...request, payload: '[{' })).statusCode).toBe(422);
   });
 
   test('ignores the body of an operation that takes none', async () => {

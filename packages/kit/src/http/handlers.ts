@@ -12,11 +12,8 @@ import type { DocumentSchemas } from './schemas.js';
  * openapi-typescript generates, so a missing, misnamed or mistyped handler does not compile.
  */
 export type Handlers<Operations extends object, Principal> = {
-  [Id in keyof Operations]: HandlerEntry<Operations[Id], Principal>;
+  [Id in keyof Operations]: Handler<Operations[Id], Principal>;
 };
-
-export type HandlerEntry<Operation, Principal> =
-  Handler<Operation, Principal> | StagedHandler<Operation, Principal>;
 
 export type Handler<Operation, Principal> = (
   call: Call<Operation, Principal>,
@@ -24,19 +21,14 @@ export type Handler<Operation, Principal> = (
 
 type Outcome<Operation> = HandlerResponse<Operation> | typeof takenOver;
 
-/** A handler with additional checks. */
-export interface StagedHandler<Operation, Principal> {
-  /**
-   * Runs after the syntax of the body and the parameters are checked, before the schema of the
-   * body, for example to check that the queue exists.
-   */
-  before?: (call: Call<Operation, Principal>) => void | Promise<void>;
-  /** False skips the schema check, for a handler that checks the items of a body itself. */
-  checkBody?: boolean;
-  /** Overrides the server's `fillDefaults` for this operation. */
-  fillDefaults?: boolean;
-  handle: Handler<Operation, Principal>;
-}
+/** A handler that responds with the result of an operation. */
+export const answering =
+  <Status extends number>(status: Status) =>
+  <Call, Body>(operation: (call: Call) => Promise<Body> | Body) =>
+  async (call: Call) => ({ status, body: await operation(call) });
+
+/** A handler that responds 200 with the result of an operation. */
+export const ok = answering(200);
 
 /** One validated request. */
 export interface Call<Operation, Principal> {
@@ -126,12 +118,7 @@ type BodyOf<Operation> = Operation extends { requestBody?: infer Body }
 type ContentOf<Body> = Body extends { content: infer Contents } ? Contents[keyof Contents] : never;
 
 /** A handler without the types of its operation. */
-export interface UntypedHandler {
-  before: ((call: never) => void | Promise<void>) | undefined;
-  checkBody: boolean;
-  fillDefaults: boolean | undefined;
-  handle: (call: never) => UntypedOutcome | Promise<UntypedOutcome>;
-}
+export type UntypedHandler = (call: never) => UntypedOutcome | Promise<UntypedOutcome>;
 
 export type UntypedOutcome = UntypedResponse | typeof takenOver;
 
@@ -141,20 +128,6 @@ export interface UntypedResponse {
   headers?: ResponseHeaders;
   contentType?: string;
   content?: ContentResponse<number, string>['content'];
-}
-
-export function untypedHandler(entry: unknown): UntypedHandler {
-  if (typeof entry === 'function') {
-    const handle = entry as UntypedHandler['handle'];
-    return { before: undefined, checkBody: true, fillDefaults: undefined, handle };
-  }
-  const staged = entry as StagedHandler<never, never>;
-  return {
-    before: staged.before,
-    checkBody: staged.checkBody ?? true,
-    fillDefaults: staged.fillDefaults,
-    handle: staged.handle,
-  };
 }
 
 export interface BindOptions<Operations extends object, Principal> extends AppOptions {
@@ -179,12 +152,12 @@ export interface BindOptions<Operations extends object, Principal> extends AppOp
   protectedPrefixes: readonly string[];
   /** The code of a bad query; without it the operation's `x-invalid-code`. */
   invalidQueryCode?: string;
-  /** The code of a bad path parameter; without it the operation's `x-invalid-code`. */
-  invalidPathCode?: string;
   /** Body limit of operations without `x-body-limit-bytes`. */
   bodyLimitBytes?: number;
   /** Fills schema defaults into query and body. */
   fillDefaults?: boolean;
+  /** Bodies are only parsed: the handlers check them, after what is to be found out first. */
+  handlersCheckBodies?: boolean;
   /** Parsers of request bodies other than JSON, by media type. */
   bodyParsers?: Readonly<Record<string, BodyParser>>;
   /** Tracks requests in flight after authentication. */
@@ -212,7 +185,7 @@ export interface RequestLoad {
 
 /** The options without the types of the operations. */
 export type UntypedOptions = Omit<BindOptions<object, unknown>, 'handlers'> & {
-  handlers: Readonly<Record<string, unknown>>;
+  handlers: Readonly<Record<string, UntypedHandler>>;
 };
 
 /**

@@ -10,7 +10,6 @@ export {
   parseJson,
   wellFormed,
 } from './body.js';
-export { contractDifferences, type ContractCheckOptions, onLoopback } from './contract.js';
 export { operationsOf } from './document.js';
 export type { OpenApiDocument, OperationDescription } from './document.js';
 export { docsSite } from './docs-site.js';
@@ -48,13 +47,13 @@ export {
   type CheckOptions,
 } from './schemas.js';
 export {
+  answering,
+  ok,
   takenOver,
   type HandlerResponse,
   type Call,
   type Handler,
-  type HandlerEntry,
   type Handlers,
-  type StagedHandler,
   cacheJson,
   type BindOptions,
 } from './handlers.js';

@@ -1,11 +1,4 @@
-import {
-  BodyReader,
-  type BodyParser,
-  hasBody,
-  mediaTypeOf,
-  type ReadBody,
-  parseJson,
-} from './body.js';
+import { BodyReader, type BodyParser, hasBody, mediaTypeOf, parseJson } from './body.js';
 import type { Endpoint } from './dispatch.js';
 import {
   type OperationDescription,
@@ -14,7 +7,6 @@ import {
   type OpenApiDocument,
 } from './document.js';
 import {
-  untypedHandler,
   type UntypedHandler,
   type UntypedOptions,
   type ContentResponse,
@@ -42,6 +34,7 @@ interface BoundOperation extends Endpoint {
   query: ParameterReader | undefined;
   headers: ParameterReader | undefined;
   body: BodyReader | undefined;
+  checksBody: boolean;
 }
 
 interface BindingParts {
@@ -57,18 +50,17 @@ function boundOperation(
   operation: OperationDescription,
   { schemas, httpErrorCodes, parsers, options }: BindingParts,
 ): BoundOperation {
-  const handler = untypedHandler(options.handlers[operation.id]);
-  const fillDefaults = handler.fillDefaults ?? options.fillDefaults ?? false;
+  const handler = options.handlers[operation.id]!;
+  const { fillDefaults = false, handlersCheckBodies = false } = options;
   const { invalidCode } = operation;
   const invalidQueryCode = options.invalidQueryCode ?? invalidCode;
-  const invalidPathCode = options.invalidPathCode ?? invalidCode ?? invalidQueryCode;
-  const invalidHeaderCode = invalidCode ?? invalidQueryCode;
+  const otherInvalidCode = invalidCode ?? invalidQueryCode;
   const reader = (place: 'path' | 'query' | 'header', code: string | undefined) =>
     parameterReader(operation, schemas, { place, fillDefaults, invalidCode: code });
   const [path, query, headers] = [
-    reader('path', invalidPathCode),
+    reader('path', otherInvalidCode),
     reader('query', invalidQueryCode),
-    reader('header', invalidHeaderCode),
+    reader('header', otherInvalidCode),
   ];
   if (options.precompiledOperations?.includes(operation.id)) {
     for (const each of [path, query, headers]) each?.prepare();
@@ -86,6 +78,7 @@ function boundOperation(
     query,
     headers,
     body,
+    checksBody: !handlersCheckBodies,
   };
 }
 
@@ -116,21 +109,12 @@ class OperationEndpoint implements AppEndpoint {
     if (bound.headers) call.headers = bound.headers.read(exchange.headers);
     if (bound.path) call.params = bound.path.read(exchange.params);
     call.body = body?.value;
-    const checked = bound.handler.before?.(call as never);
-    const outcome =
-      checked instanceof Promise
-        ? checked.then(() => this.#handle(call, body))
-        : this.#handle(call, body);
+    if (body && bound.checksBody) bound.body!.verify(body);
+    const outcome = bound.handler(call as never);
     // A synchronous handler saves a turn of the microtask queue.
     if (outcome instanceof Promise) return outcome.then((answer) => this.#answer(exchange, answer));
     this.#answer(exchange, outcome);
     return undefined;
-  }
-
-  #handle(call: HandlerCall, body: ReadBody | undefined): UntypedOutcome | Promise<UntypedOutcome> {
-    const { bound } = this;
-    if (body && bound.handler.checkBody) bound.body!.verify(body);
-    return bound.handler.handle(call as never);
   }
 
   /**
@@ -441,7 +425,7 @@ function checkHandlers(operations: readonly OperationDescription[], handlers: ob
 
 function checkCodes(
   operations: readonly OperationDescription[],
-  options: { codes: CodeTable; invalidQueryCode?: string; invalidPathCode?: string },
+  options: { codes: CodeTable; invalidQueryCode?: string },
 ): void {
   const check = (code: string | undefined, where: string) => {
     if (code !== undefined && !Object.hasOwn(options.codes, code)) {
@@ -449,7 +433,6 @@ function checkCodes(
     }
   };
   check(options.invalidQueryCode, 'invalidQueryCode');
-  check(options.invalidPathCode, 'invalidPathCode');
   for (const operation of operations) {
     check(operation.invalidCode, operation.id);
     for (const code of operation.codes) check(code, operation.id);

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { onLoopback } from '../../src/http/index.js';
+import { onLoopback } from './contract-check.js';
 import type { HttpApp } from '../../src/http/index.js';
 
 export interface Injected {

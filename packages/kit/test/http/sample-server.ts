@@ -37,22 +37,15 @@ export const token = { authorization: 'Bearer good' };
 
 export function sampleHandlers(): Handlers<operations, SamplePrincipal> {
   return {
-    submitTask: {
-      before: ({ params }) => {
-        if (params.queue === 'missing') throw new Refusal('QUEUE_NOT_FOUND', 'No such queue.');
-      },
-      handle: ({ params, body }) => {
-        if (body.handler_ref === 'bug') throw new Error('secret internals');
-        if (body.handler_ref === 'busy') {
-          throw new Refusal('BUSY', 'Try later.', { retryAfterMs: 1500 });
-        }
-        return { status: 202, body: { id: body.handler_ref, queue: params.queue, ...body } };
-      },
+    submitTask: ({ params, body }) => {
+      if (params.queue === 'missing') throw new Refusal('QUEUE_NOT_FOUND', 'No such queue.');
+      if (body.handler_ref === 'bug') throw new Error('secret internals');
+      if (body.handler_ref === 'busy') {
+        throw new Refusal('BUSY', 'Try later.', { retryAfterMs: 1500 });
+      }
+      return { status: 202, body: { id: body.handler_ref, queue: params.queue, ...body } };
     },
-    submitBatch: {
-      checkBody: false,
-      handle: ({ body }) => ({ status: 207, body: body.map((item) => ({ item })) }),
-    },
+    submitBatch: ({ body }) => ({ status: 207, body: body.map((item) => ({ item })) }),
     listDlq: ({ params, query }) => ({ status: 200, body: { op: 'listDlq', params, query } }),
     getTask: ({ params }) => ({ status: 200, body: { op: 'getTask', params } }),
     completeTask: ({ params, headers, body }) => ({
@@ -67,7 +60,7 @@ export function sampleHandlers(): Handlers<operations, SamplePrincipal> {
     deleteQueue: ({ params }) => ({ status: 204, headers: { 'x-op': `delete ${params.queue}` } }),
     pauseQueue: ({ params }) => ({ status: 204, headers: { 'x-op': `pause ${params.queue}` } }),
     resumeQueue: ({ params }) => ({ status: 204, headers: { 'x-op': `resume ${params.queue}` } }),
-    putConfig: { fillDefaults: true, handle: ({ body }) => ({ status: 200, body }) },
+    putConfig: ({ body }) => ({ status: 200, body }),
     takeCallback: ({ body }) => ({
       status: 200,
       body: { bytes: Buffer.isBuffer(body) ? body.toString('hex') : null },

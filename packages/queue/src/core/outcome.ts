@@ -44,49 +44,33 @@ const errorTypePattern = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 export function outcomeOf(outcome: OutboundOutcome, policy: RetryPolicy, now: number): Outcome {
   if (outcome.ok) return outcomeOfAnswer(outcome, policy, now);
   if (outcome.errorType === 'ABORTED') return interrupted();
-  return {
-    kind: 'failed',
-    httpStatus: null,
-    errorType: outcome.errorType,
-    message: cutText(outcome.message, maxMessageBytes),
-    mayRetry: true,
-    isDeferred: false,
-    retryAfterMs: null,
-    snippet: null,
-    remoteIp: outcome.remoteIp ?? null,
-    health: 'bad',
-  };
+  const { errorType, remoteIp = null } = outcome;
+  const message = cutText(outcome.message, maxMessageBytes);
+  return { ...unanswered, errorType, message, remoteIp, health: 'bad' };
 }
+
+/** Of a callback without an answer. */
+const unanswered: Outcome = {
+  kind: 'failed',
+  httpStatus: null,
+  errorType: 'INTERNAL',
+  message: null,
+  mayRetry: true,
+  isDeferred: false,
+  retryAfterMs: null,
+  snippet: null,
+  remoteIp: null,
+  health: 'unknown',
+};
 
 /** The callback could not be sent, which says nothing about the target. */
 export function unsent(message: string): Outcome {
-  return {
-    kind: 'failed',
-    httpStatus: null,
-    errorType: 'INTERNAL',
-    message: cutText(message, maxMessageBytes),
-    mayRetry: true,
-    isDeferred: false,
-    retryAfterMs: null,
-    snippet: null,
-    remoteIp: null,
-    health: 'unknown',
-  };
+  return { ...unanswered, message: cutText(message, maxMessageBytes) };
 }
 
 export function interrupted(): Outcome {
-  return {
-    kind: 'interrupted',
-    httpStatus: null,
-    errorType: null,
-    message: 'The server shut down before the callback had answered',
-    mayRetry: true,
-    isDeferred: false,
-    retryAfterMs: null,
-    snippet: null,
-    remoteIp: null,
-    health: 'unknown',
-  };
+  const message = 'The server shut down before the callback had answered';
+  return { ...unanswered, kind: 'interrupted', errorType: null, message };
 }
 
 function outcomeOfAnswer(answer: OutboundResponse, policy: RetryPolicy, now: number): Outcome {

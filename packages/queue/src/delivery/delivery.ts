@@ -306,22 +306,18 @@ export class Delivery {
 
   /** Tasks of a claim that did not reach their worker can be claimed again at once. */
   async handBack(claimed: readonly { id: string; token: string }[]): Promise<void> {
-    try {
-      await this.#reports.handBack(claimed);
-    } catch (error) {
+    await this.#reports.handBack(claimed).catch((error: unknown) => {
       const { log } = this.options;
       log.warn({ err: error, tasks: claimed.length }, 'claimed tasks wait for lease expiry');
-    }
+    });
   }
 
   /** The worker of these tasks is gone: they can be claimed again at once. */
   async abandon(claimed: readonly { id: string; token: string }[]): Promise<void> {
-    try {
-      await this.#reports.abandon(claimed);
-    } catch (error) {
+    await this.#reports.abandon(claimed).catch((error: unknown) => {
       const { log } = this.options;
       log.warn({ err: error, tasks: claimed.length }, 'abandoned tasks wait for lease expiry');
-    }
+    });
   }
 
   async settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {

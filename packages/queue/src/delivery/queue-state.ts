@@ -1,3 +1,4 @@
+import { backoffMs } from '@millrace/kit/backoff';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
@@ -350,8 +351,7 @@ export class Alarm {
   }
 }
 
-const minPauseMs = 50;
-const maxPauseMs = 2_000;
+const pause = { initialMs: 50, maxMs: 2_000 };
 
 /** Tracks which store calls fail, logs each outage once, and computes the backoff. */
 export class StoreHealth {
@@ -370,8 +370,7 @@ export class StoreHealth {
       this.#failing.add(call);
       this.log.warn({ call, err: error, reason: messageOf(error) }, 'store call failed, retrying');
     }
-    const full = Math.min(maxPauseMs, minPauseMs * 2 ** Math.min(failures, 20));
-    return full / 2 + (full / 2) * this.random.next();
+    return backoffMs(pause, failures + 1, this.random.next());
   }
 
   succeeded(call: string): void {

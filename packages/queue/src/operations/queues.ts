@@ -300,35 +300,17 @@ export async function listQueues(
   return list;
 }
 
-/** Stops or starts the claiming of a queue's tasks. */
-export async function setPaused(
+/** Stops or starts the claiming of a queue's tasks. Running ones finish. */
+export async function setQueuePaused(
   { store, clock, delivery }: QueueContext,
   caller: Principal,
-  queue: string,
+  { queue }: { queue: string },
   paused: boolean,
 ): Promise<void> {
   const now = clock.now();
   const isThere = await store.setPaused({ queue, paused, now, by: caller.principal });
   if (!isThere) throw queueNotFound(queue);
   delivery.queueChanged(queue);
-}
-
-/** No task of the queue is started until it is resumed. Running ones finish. */
-export function pauseQueue(
-  context: QueueContext,
-  caller: Principal,
-  { queue }: { queue: string },
-): Promise<void> {
-  return setPaused(context, caller, queue, true);
-}
-
-/** Tasks of the queue are started again. */
-export function resumeQueue(
-  context: QueueContext,
-  caller: Principal,
-  { queue }: { queue: string },
-): Promise<void> {
-  return setPaused(context, caller, queue, false);
 }
 
 /**

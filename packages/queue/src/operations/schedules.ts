@@ -201,7 +201,6 @@ function withoutPayload(row: Row): QueueSchema<'Schedule'> {
   return { ...schedule, task: rest };
 }
 
-/** A schedule as stored. */
 export interface StoredSchedule {
   row: Row;
   definition: ScheduleDefinition;

@@ -1,4 +1,4 @@
-import { type QueueCode, queueCodes, type QueueSchema } from '@millrace/contract/queue';
+import type { QueueSchema } from '@millrace/contract/queue';
 import { type FieldError, Refusal } from '@millrace/kit/errors';
 import { isBase64 } from '@millrace/kit/http';
 import type { Queue } from '../core/queue.js';
@@ -20,7 +20,7 @@ import {
   queueNotFound,
   requireQueue,
 } from './base/context.js';
-import { fail, failBody, rateLimited } from './base/refusal.js';
+import { fail, failBody, problemOf, rateLimited } from './base/refusal.js';
 
 /** The payload of a caller that has bytes: its body has none. */
 type Payload = Uint8Array | undefined;
@@ -254,22 +254,8 @@ function readItems(body: unknown): unknown[] {
 /** The refusal of one item, as its entry in the response. */
 export function rejected(index: number, error: unknown): QueueSchema<'BatchItemRejected'> {
   if (!(error instanceof Refusal)) throw error;
-  const code = error.code as QueueCode;
-  const { status, title } = queueCodes[code];
-  const { errors, members } = error.extra;
-  return {
-    index,
-    status,
-    error: {
-      code,
-      status,
-      title,
-      detail: error.detail,
-      // Such as the reason of a lost lease.
-      ...members,
-      ...(errors && { errors: [...errors] }),
-    },
-  };
+  const problem = problemOf(error);
+  return { index, status: problem.status, error: problem };
 }
 
 type Submitted = QueueSchema<'SubmitTaskRequest'>;

@@ -2,11 +2,13 @@ import { openApiDocument } from '@millrace/contract/documents';
 import { queueCodes, type QueueOperationId, type QueueOperations } from '@millrace/contract/queue';
 import type { Clock } from '@millrace/kit/clock';
 import {
+  answering,
   bindOperations,
   type BoundApp,
   type Call,
   type DocumentSchemas,
   type Handlers,
+  ok,
   type OperationDescription,
 } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
@@ -20,23 +22,31 @@ import {
   type QueueContext,
   requireGrant,
   requireGrantSomewhere,
+  requireQueue,
   type Role,
 } from '../operations/base/context.js';
 import type { Load, Urgency } from '../operations/base/limits.js';
 import { fail } from '../operations/base/refusal.js';
 import { claimTasks, handBackTasks } from '../operations/claim-tasks.js';
 import { actOnDead, listDlq, listDlqGroups } from '../operations/dead-letters.js';
+import { getFlow, submitFlow } from '../operations/flows.js';
 import { getLiveness, getOpenapi, getReadiness } from '../operations/health.js';
 import { cancelJob, createJob, getJob, listJobs } from '../operations/jobs.js';
 import {
   deleteQueue,
   getQueueConfig,
   listQueues,
-  pauseQueue,
   putQueueConfig,
-  resumeQueue,
+  setQueuePaused,
   type WireConfig,
 } from '../operations/queues.js';
+import {
+  getTaskRun,
+  getTaskTree,
+  recordSteps,
+  sendQueueSignal,
+  sendSignal,
+} from '../operations/runs.js';
 import {
   deleteSchedule,
   getSchedule,
@@ -57,11 +67,9 @@ import {
   runTaskNow,
   updateTask,
 } from '../operations/tasks.js';
-import { testCallback } from '../operations/test-callback.js';
 import { StorageUnavailable } from '../storage/port/task-store.js';
 import { queueVersion } from './config.js';
 import { backupHandlers, eventHandlers } from './event-stream.js';
-import { flowHandlers, replayed } from './flow-handlers.js';
 
 export interface QueueAppOptions {
   context: QueueContext;
@@ -86,6 +94,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     world: { clock, random, log: accessLogOf(log, accessLog) },
     document: openApiDocument('queue'),
     schemas,
+    handlersCheckBodies: true,
     codes: queueCodes,
     httpErrorCodes: { overloaded: 'RATE_LIMITED' },
     metrics,
@@ -209,14 +218,11 @@ export function queueHandlers(
 ): QueueHandlers {
   return {
     ...taskHandlers(context),
-    ...taskControlHandlers(context),
     ...flowHandlers(context),
     ...deadHandlers(context),
     ...adminHandlers(context),
-    ...settleHandlers(context),
     ...scheduleHandlers(context),
     ...workerHandlers(context, load),
-    ...jobHandlers(context),
     ...eventHandlers(context, { load, identify }),
     ...backupHandlers(context),
     getLiveness: () => ({
@@ -224,7 +230,7 @@ export function queueHandlers(
       body: getLiveness(),
       headers: { Server: `millrace/${queueVersion()}` },
     }),
-    getReadiness: async () => ({ status: 200, body: await getReadiness(context) }),
+    getReadiness: ok(() => getReadiness(context)),
     getOpenapi: () => ({
       status: 200,
       contentType: 'application/yaml',
@@ -233,282 +239,167 @@ export function queueHandlers(
   };
 }
 
+const accepted = answering(202);
+const manyResults = answering(207);
+const replayed = { 'Idempotent-Replayed': 'true' };
+
+/** Responds without a body. */
+const done =
+  <Call>(operation: (call: Call) => Promise<unknown>) =>
+  async (call: Call) => {
+    await operation(call);
+    return { status: 204 as const };
+  };
+
+function submitted<Result>({ result, isReplay }: { result: Result; isReplay: boolean }) {
+  return isReplay
+    ? { status: 202 as const, body: result, headers: replayed }
+    : { status: 202 as const, body: result };
+}
+
+/** Operations on tasks. */
 function taskHandlers(context: QueueContext) {
   return {
-    submitTask: {
-      checkBody: false,
-      handle: async ({ params, principal, body }) => {
-        const request = { queue: params.queue, body };
-        const { result, isReplay } = await submitTask(context, principal, request);
-        return isReplay
-          ? { status: 202, body: result, headers: replayed }
-          : { status: 202, body: result };
-      },
-    },
-    submitBatch: {
-      checkBody: false,
-      handle: async ({ params, principal, body }) => {
-        const request = { queue: params.queue, body };
-        return { status: 207, body: await submitBatch(context, principal, request) };
-      },
-    },
-    getTask: async ({ params, principal, query, headers }) => ({
-      status: 200,
-      body: await getTask(context, principal, {
-        id: params.id,
-        waitMs: query.wait_ms,
-        leaseToken: headers['X-Queue-Lease-Token'],
-      }),
+    submitTask: async ({ params, principal, body }) =>
+      submitted(await submitTask(context, principal, { queue: params.queue, body })),
+    submitBatch: manyResults(({ params, principal, body }) =>
+      submitBatch(context, principal, { ...params, body }),
+    ),
+    getTask: ok(({ params, principal, query, headers }) => {
+      const leaseToken = headers['X-Queue-Lease-Token'];
+      return getTask(context, principal, { ...params, waitMs: query.wait_ms, leaseToken });
     }),
-    getQueueMetrics: async ({ params, query }) => ({
-      status: 200,
-      body: await getQueueMetrics(context, { ...query, queue: params.queue }),
-    }),
-    getStats: async ({ params }) => ({ status: 200, body: await getStats(context, params) }),
+    listTasks: ok(({ params, query }) => listTasks(context, { ...query, ...params })),
+    countTasks: ok(({ params, query }) => countTasks(context, { ...query, ...params })),
+    updateTask: ok(({ params, principal, body }) =>
+      updateTask(context, principal, { ...params, body }),
+    ),
+    cancelTask: ok(({ params, principal, body }) =>
+      cancelTask(context, principal, { ...params, body }),
+    ),
+    cancelTasks: ok(({ params, principal, body }) =>
+      cancelTasks(context, principal, { ...params, body }),
+    ),
+    runTaskNow: ok(({ params, principal }) => runTaskNow(context, principal, params)),
+    getQueueMetrics: ok(({ params, query }) => getQueueMetrics(context, { ...query, ...params })),
+    getStats: ok(({ params }) => getStats(context, params)),
   } satisfies Partial<QueueHandlers>;
 }
+
+/** Operations on flows, steps and signals. */
+function flowHandlers(context: QueueContext) {
+  return {
+    submitFlow: async ({ principal, body }) =>
+      submitted(await submitFlow(context, principal, body)),
+    getFlow: ok(({ params, principal }) => getFlow(context, principal, params)),
+    recordSteps: ok(({ params, principal, body }) =>
+      recordSteps(context, principal, { ...params, body }),
+    ),
+    sendSignal: accepted(({ params, principal, body }) =>
+      sendSignal(context, principal, { ...params, body }),
+    ),
+    sendQueueSignal: accepted(({ params, body }) => sendQueueSignal(context, { ...params, body })),
+    getTaskRun: ok(({ params, principal, headers }) => {
+      const leaseToken = headers['X-Queue-Lease-Token'];
+      return getTaskRun(context, principal, { ...params, leaseToken });
+    }),
+    getTaskTree: ok(({ params, principal }) => getTaskTree(context, principal, params)),
+  } satisfies Partial<QueueHandlers>;
+}
+
+type DeadCall = Call<Served['redriveDlq'] | Served['purgeDlq'], Principal>;
 
 function deadHandlers(context: QueueContext) {
+  const act =
+    (action: 'redrive' | 'purge') =>
+    async ({ params, query, principal, body }: DeadCall) => {
+      const request = { ...params, body, action };
+      return query.async === true
+        ? { status: 202 as const, body: await createJob(context, principal, request) }
+        : { status: 200 as const, body: await actOnDead(context, principal, request) };
+    };
   return {
-    listDlq: async ({ params, query }) => ({
-      status: 200,
-      body: await listDlq(context, { ...query, queue: params.queue }),
-    }),
-    listDlqGroups: async ({ params }) => ({
-      status: 200,
-      body: await listDlqGroups(context, params),
-    }),
-    redriveDlq: {
-      checkBody: false,
-      handle: async ({ params, query, principal, body }) => {
-        const request = { queue: params.queue, body };
-        if (query.async === true) return startJob(context, principal, request, 'redrive');
-        return {
-          status: 200,
-          body: await actOnDead(context, principal, { action: 'redrive', ...request }),
-        };
-      },
-    },
-    purgeDlq: {
-      checkBody: false,
-      handle: async ({ params, query, principal, body }) => {
-        const request = { queue: params.queue, body };
-        if (query.async === true) return startJob(context, principal, request, 'purge');
-        return {
-          status: 200,
-          body: await actOnDead(context, principal, { action: 'purge', ...request }),
-        };
-      },
-    },
-  } satisfies Partial<QueueHandlers>;
-}
-
-async function startJob(
-  context: QueueContext,
-  principal: Principal,
-  request: { queue: string; body: unknown },
-  action: 'redrive' | 'purge',
-) {
-  const body = await createJob(context, principal, { ...request, action });
-  return { status: 202, body } as const;
-}
-
-function jobHandlers(context: QueueContext) {
-  return {
-    listJobs: async ({ params }) => ({ status: 200, body: await listJobs(context, params) }),
-    getJob: async ({ params, principal }) => ({
-      status: 200,
-      body: await getJob(context, principal, params),
-    }),
-    cancelJob: async ({ params, principal }) => ({
-      status: 200,
-      body: await cancelJob(context, principal, params),
-    }),
+    listDlq: ok(({ params, query }) => listDlq(context, { ...query, ...params })),
+    listDlqGroups: ok(({ params }) => listDlqGroups(context, params)),
+    redriveDlq: act('redrive'),
+    purgeDlq: act('purge'),
+    listJobs: ok(({ params }) => listJobs(context, params)),
+    getJob: ok(({ params, principal }) => getJob(context, principal, params)),
+    cancelJob: ok(({ params, principal }) => cancelJob(context, principal, params)),
   } satisfies Partial<QueueHandlers>;
 }
 
 function adminHandlers(context: QueueContext) {
   return {
-    pauseQueue: async ({ params, principal }) => {
-      await pauseQueue(context, principal, params);
-      return { status: 204 };
-    },
-    resumeQueue: async ({ params, principal }) => {
-      await resumeQueue(context, principal, params);
-      return { status: 204 };
-    },
-    listQueues: async ({ principal }) => ({
-      status: 200,
-      body: await listQueues(context, principal),
-    }),
+    pauseQueue: done(({ params, principal }) => setQueuePaused(context, principal, params, true)),
+    resumeQueue: done(({ params, principal }) => setQueuePaused(context, principal, params, false)),
+    listQueues: ok(({ principal }) => listQueues(context, principal)),
     getQueueConfig: async ({ params }) => {
       const config = await getQueueConfig(context, params);
       return { status: 200, body: config, headers: etagOf(config) };
     },
-    putQueueConfig: {
-      checkBody: false,
-      handle: async ({ params, query, headers, principal, body }) => {
-        const config = await putQueueConfig(context, principal, {
-          queue: params.queue,
-          body,
-          ifMatch: headers['If-Match'],
-          validateOnly: query.validate_only,
-        });
-        const isWritten = query.validate_only !== true;
-        return { status: 200, body: config, ...(isWritten && { headers: etagOf(config) }) };
-      },
+    putQueueConfig: async ({ params, query, headers, principal, body }) => {
+      const config = await putQueueConfig(context, principal, {
+        queue: params.queue,
+        body,
+        ifMatch: headers['If-Match'],
+        validateOnly: query.validate_only,
+      });
+      const isWritten = query.validate_only !== true;
+      return { status: 200, body: config, ...(isWritten && { headers: etagOf(config) }) };
     },
-    deleteQueue: async ({ params, principal }) => {
-      await deleteQueue(context, principal, params);
-      return { status: 204 };
-    },
-    testCallback: async ({ params }) => ({
-      status: 200,
-      body: await testCallback(context, params),
-    }),
-    listAudit: async ({ principal, query }) => ({
-      status: 200,
-      body: await listAudit(context, principal, query),
-    }),
+    deleteQueue: done(({ params, principal }) => deleteQueue(context, principal, params)),
+    // A target that fails is a result, not an error.
+    testCallback: ok(async ({ params }) =>
+      context.delivery.probe(await requireQueue(context, params.queue)),
+    ),
+    listAudit: ok(({ principal, query }) => listAudit(context, principal, query)),
   } satisfies Partial<QueueHandlers>;
 }
 
 function scheduleHandlers(context: QueueContext) {
   return {
-    listSchedules: async ({ params, query }) => ({
-      status: 200,
-      body: await listSchedules(context, { ...query, ...params }),
-    }),
-    getSchedule: async ({ params }) => ({ status: 200, body: await getSchedule(context, params) }),
-    putSchedule: {
-      checkBody: false,
-      handle: async ({ params, principal, body }) => ({
-        status: 200,
-        body: await putSchedule(context, principal, { ...params, body }),
-      }),
-    },
-    deleteSchedule: async ({ params }) => {
-      await deleteSchedule(context, params);
-      return { status: 204 };
-    },
-    runSchedule: async ({ params, principal }) => ({
-      status: 200,
-      body: await runSchedule(context, principal, params),
-    }),
-    pauseSchedule: async ({ params }) => ({
-      status: 200,
-      body: await setSchedulePaused(context, params, true),
-    }),
-    resumeSchedule: async ({ params }) => ({
-      status: 200,
-      body: await setSchedulePaused(context, params, false),
-    }),
-  } satisfies Partial<QueueHandlers>;
-}
-
-function settleHandlers(context: QueueContext) {
-  return {
-    completeTask: {
-      checkBody: false,
-      handle: async (call) => ({
-        status: 200,
-        body: await completeTask(context, call.principal, settleRequest(call)),
-      }),
-    },
-    failTask: {
-      checkBody: false,
-      handle: async (call) => ({
-        status: 200,
-        body: await failTask(context, call.principal, settleRequest(call)),
-      }),
-    },
-    extendTask: {
-      checkBody: false,
-      handle: async (call) => ({
-        status: 200,
-        body: await extendTask(context, call.principal, settleRequest(call)),
-      }),
-    },
+    listSchedules: ok(({ params, query }) => listSchedules(context, { ...query, ...params })),
+    getSchedule: ok(({ params }) => getSchedule(context, params)),
+    putSchedule: ok(({ params, principal, body }) =>
+      putSchedule(context, principal, { ...params, body }),
+    ),
+    deleteSchedule: done(({ params }) => deleteSchedule(context, params)),
+    runSchedule: ok(({ params, principal }) => runSchedule(context, principal, params)),
+    pauseSchedule: ok(({ params }) => setSchedulePaused(context, params, true)),
+    resumeSchedule: ok(({ params }) => setSchedulePaused(context, params, false)),
   } satisfies Partial<QueueHandlers>;
 }
 
 function workerHandlers(context: QueueContext, load: Pick<Load, 'idle' | 'enter' | 'leave'>) {
   return {
-    claimTasks: {
-      checkBody: false,
-      handle: async ({ params, principal, body, exchange, signal }) => {
-        const request = { queue: params.queue, body, remoteIp: exchange.ip, signal };
-        const claimed = await load.idle(() => claimTasks(context, principal, request));
-        const { tasks } = claimed;
-        if (tasks.length > 0) exchange.onUnsent(() => void handBackTasks(context, tasks));
-        return { status: 200, body: claimed };
-      },
+    claimTasks: async ({ params, principal, body, exchange, signal }) => {
+      const request = { queue: params.queue, body, remoteIp: exchange.ip, signal };
+      const claimed = await load.idle(() => claimTasks(context, principal, request));
+      const { tasks } = claimed;
+      if (tasks.length > 0) exchange.onUnsent(() => void handBackTasks(context, tasks));
+      return { status: 200, body: claimed };
     },
-    settleTasks: {
-      checkBody: false,
-      handle: async ({ params, body }) => ({
-        status: 207,
-        body: await settleTasks(context, { queue: params.queue, body }),
-      }),
-    },
-    listWorkers: async ({ params }) => ({
-      status: 200,
-      body: await listWorkers(context, params),
-    }),
+    settleTasks: manyResults(({ params, body }) => settleTasks(context, { ...params, body })),
+    completeTask: ok((call) => completeTask(context, call.principal, settleRequest(call))),
+    failTask: ok((call) => failTask(context, call.principal, settleRequest(call))),
+    extendTask: ok((call) => extendTask(context, call.principal, settleRequest(call))),
+    listWorkers: ok(({ params }) => listWorkers(context, params)),
   } satisfies Partial<QueueHandlers>;
 }
 
-type SettleCall =
-  | Call<Served['completeTask'], Principal>
-  | Call<Served['failTask'], Principal>
-  | Call<Served['extendTask'], Principal>;
+type SettleCall = Pick<
+  Call<Served['completeTask' | 'failTask' | 'extendTask'], Principal>,
+  'params' | 'headers' | 'body'
+>;
 
 function settleRequest({ params, headers, body }: SettleCall) {
   // The body of a completion may have the token instead.
-  return { id: params.id, leaseToken: headers['X-Queue-Lease-Token'] ?? '', body };
+  return { ...params, leaseToken: headers['X-Queue-Lease-Token'] ?? '', body };
 }
 
 function etagOf({ version }: WireConfig) {
   return { ETag: `"${version}"` };
-}
-
-/** Operations that list and change tasks. */
-export function taskControlHandlers(context: QueueContext) {
-  return {
-    listTasks: async ({ params, query }) => ({
-      status: 200,
-      body: await listTasks(context, { ...query, queue: params.queue }),
-    }),
-    countTasks: async ({ params, query }) => ({
-      status: 200,
-      body: await countTasks(context, { ...query, queue: params.queue }),
-    }),
-    updateTask: {
-      checkBody: false,
-      handle: async ({ params, principal, body }) => ({
-        status: 200,
-        body: await updateTask(context, principal, { id: params.id, body }),
-      }),
-    },
-    cancelTask: {
-      checkBody: false,
-      handle: async ({ params, principal, body }) => ({
-        status: 200,
-        body: await cancelTask(context, principal, { id: params.id, body }),
-      }),
-    },
-    runTaskNow: async ({ params, principal }) => ({
-      status: 200,
-      body: await runTaskNow(context, principal, params),
-    }),
-    cancelTasks: {
-      checkBody: false,
-      handle: async ({ params, principal, body }) => ({
-        status: 200,
-        body: await cancelTasks(context, principal, { queue: params.queue, body }),
-      }),
-    },
-  } satisfies Partial<QueueHandlers>;
 }
 
 /** The operations that are served; the document also describes the outgoing callback. */

@@ -3,9 +3,9 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import type { ServerCall } from '@millrace/wire/grpc';
 import { isClaimed } from '../core/outcome.js';
 import { claimTasks, handBackTasks } from '../operations/claim-tasks.js';
-import { type Principal, type QueueContext, requireGrant } from '../operations/base/context.js';
+import { type QueueContext, requireGrant } from '../operations/base/context.js';
 import { rateLimited } from '../operations/base/refusal.js';
-import { bodyOf, textIn } from './grpc-calls.js';
+import { bodyOf, textIn, type StreamedCall } from './grpc-calls.js';
 
 type ClaimedTask = QueueSchema<'ClaimResult'>['tasks'][number];
 
@@ -13,16 +13,9 @@ const maxWaitMs = 30_000;
 const firstCheckMs = 1_000;
 const maxCheckMs = 10_000;
 
-export interface ClaimStream {
-  call: ServerCall;
+export interface ClaimStream extends StreamedCall {
   request: JsonObject;
-  /** Checks the token again: a stream may outlive it. */
-  identify: () => Principal;
-  /** Aborted when the call ends. */
-  signal: AbortSignal;
   encode: (task: ClaimedTask) => Uint8Array;
-  /** True while all peers together hold too much. */
-  isMemoryFull: () => boolean;
 }
 
 /** Streams tasks as they become available, at most `max_outstanding` unsettled ones. */

@@ -1,5 +1,5 @@
 import { dataDirectory } from '@millrace/kit/config';
-import { systemCode, UsageError } from '@millrace/kit/errors';
+import { ifThere, UsageError } from '@millrace/kit/errors';
 import type { Metrics } from '@millrace/kit/metrics';
 import { type Allowlist, parseAllowlist } from '@millrace/kit/outbound';
 import { type TokenSet, type WatchedFile, watchFile, watchTokens } from '@millrace/kit/tokens';
@@ -106,7 +106,7 @@ export interface PersistentTextOptions {
 
 /** Reads a text from a file; creates it on the first start. */
 export function persistentText({ file, what, isGood, make }: PersistentTextOptions): string {
-  const known = readIfThere(file)?.trim();
+  const known = ifThere(() => readFileSync(file, 'utf8'))?.trim();
   if (known !== undefined) {
     if (isGood(known)) return known;
     throw new UsageError(`${file} does not hold ${what}; delete it to create a new one.`);
@@ -122,15 +122,6 @@ export function persistentText({ file, what, isGood, make }: PersistentTextOptio
   }
   renameSync(fresh, file);
   return text;
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 /** The config file of the server, and how to read the settings again. */

@@ -1,12 +1,11 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { QueueOperations } from '@millrace/contract/queue';
 import { eventStream, type Handlers, type ServerEvent } from '@millrace/kit/http';
-import type { ServerCall } from '@millrace/wire/grpc';
 import type { Principal, QueueContext } from '../operations/base/context.js';
 import type { Load } from '../operations/base/limits.js';
 import { type EventBatch, openEvents } from '../operations/events.js';
 import { backupQueues } from '../operations/queues.js';
-import { textIn } from './grpc-calls.js';
+import { textIn, type StreamedCall } from './grpc-calls.js';
 
 export interface EventHandlerOptions {
   load: Pick<Load, 'idle' | 'enter' | 'leave'>;
@@ -75,12 +74,8 @@ async function* serverEvents(
 
 const maxUnsentBytes = 2 ** 20;
 
-export interface EventCall {
-  call: ServerCall;
+export interface EventCall extends StreamedCall {
   request: JsonObject;
-  identify: () => Principal;
-  /** Aborted when the call ends. */
-  signal: AbortSignal;
   encode: (event: object) => Uint8Array;
 }
 

@@ -16,6 +16,7 @@ import {
   parameterReader,
   type ParameterReader,
 } from '@millrace/kit/http';
+import type { ServerCall } from '@millrace/wire/grpc';
 import { type Principal, type QueueContext, requireGrant } from '../operations/base/context.js';
 import type { Urgency } from '../operations/base/limits.js';
 import { fail, failBody } from '../operations/base/refusal.js';
@@ -36,6 +37,17 @@ export interface CallContext {
   context: QueueContext;
   caller: Principal;
   queries: QueryReaders;
+}
+
+/** A call that goes on until it is over or aborted. */
+export interface StreamedCall {
+  call: ServerCall;
+  /** Checks the token again: a stream may outlive it. */
+  identify: () => Principal;
+  /** Aborted when the call ends. */
+  signal: AbortSignal;
+  /** True while all peers together hold too much. */
+  isMemoryFull: () => boolean;
 }
 
 export interface UnaryCall {

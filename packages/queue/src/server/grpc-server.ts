@@ -7,13 +7,7 @@ import type { ConnectionLimit } from '@millrace/kit/connection-limit';
 import { listenAt, urlOf, type DocumentSchemas } from '@millrace/kit/http';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { TokenSet } from '@millrace/kit/tokens';
-import {
-  type GrpcStatus,
-  GrpcTransport,
-  type Method,
-  type RequestQueue,
-  type ServerCall,
-} from '@millrace/wire/grpc';
+import { type GrpcStatus, GrpcTransport, type Method, type ServerCall } from '@millrace/wire/grpc';
 import { sessionPath, sessionUpgrade } from '@millrace/worker';
 import type { Principal, QueueContext, Role } from '../operations/base/context.js';
 import type { Load } from '../operations/base/limits.js';
@@ -22,6 +16,7 @@ import {
   MethodCodec,
   queryReaders,
   type QueryReaders,
+  type StreamedCall,
   type UnaryCall,
   unaryCalls,
 } from './grpc-calls.js';
@@ -177,58 +172,47 @@ export class GrpcServer {
   }
 
   #session(): Method {
-    const { context, load, peerMemory } = this.options;
-    const respond = async (call: ServerCall, requests: RequestQueue): Promise<void> => {
-      const ended = new AbortController();
-      call.work = ended;
-      try {
-        await serveSession(context, {
-          call,
-          requests,
-          load,
-          identify: () => this.#caller(call),
-          signal: ended.signal,
-          isMemoryFull: () => peerMemory.isOverLimit,
-        });
-        call.end();
-      } catch (error) {
-        this.#refuse(call, error);
-      }
-    };
+    const { context, load } = this.options;
     return {
       takes: 'many',
       maxMessageBytes,
       accept: (call) => this.#accept(call),
-      start: (call, requests) => void respond(call, requests),
+      start: (call, requests) =>
+        void this.#serve(call, (parts) => serveSession(context, { ...parts, requests, load })),
     };
+  }
+
+  /** Serves a call that goes on until it is over or aborted. */
+  async #serve(call: ServerCall, run: (parts: StreamedCall) => Promise<void>): Promise<void> {
+    const { peerMemory } = this.options;
+    const ended = new AbortController();
+    call.work = ended;
+    try {
+      await run({
+        call,
+        identify: () => this.#caller(call),
+        signal: ended.signal,
+        isMemoryFull: () => peerMemory.isOverLimit,
+      });
+      call.end();
+    } catch (error) {
+      this.#refuse(call, error);
+    }
   }
 
   /** `Claim` and `Events`. */
   #stream(codec: MethodCodec): Method {
-    const { context, peerMemory } = this.options;
+    const { context } = this.options;
     const open = codec.path.endsWith('/Events') ? streamEvents : streamTasks;
-    const respond = async (call: ServerCall, bytes: Buffer): Promise<void> => {
-      const ended = new AbortController();
-      call.work = ended;
-      try {
-        await open(context, {
-          call,
-          identify: () => this.#caller(call),
-          request: codec.read(bytes),
-          signal: ended.signal,
-          encode: (message: object) => codec.write(message),
-          isMemoryFull: () => peerMemory.isOverLimit,
-        });
-        call.end();
-      } catch (error) {
-        this.#refuse(call, error);
-      }
-    };
+    const encode = (message: object) => codec.write(message);
     return {
       takes: 'one',
       maxMessageBytes: maxClaimBytes,
       accept: (call) => this.#accept(call),
-      start: (call, request) => void respond(call, request),
+      start: (call, bytes) =>
+        void this.#serve(call, async (parts) =>
+          open(context, { ...parts, request: codec.read(bytes), encode }),
+        ),
     };
   }
 }

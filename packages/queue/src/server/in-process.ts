@@ -1,5 +1,5 @@
 import { openApiDocument } from '@millrace/contract/documents';
-import { queueCodes, type QueueCode, type QueueSchema } from '@millrace/contract/queue';
+import type { QueueSchema } from '@millrace/contract/queue';
 import { Refusal } from '@millrace/kit/errors';
 import {
   type DocumentSchemas,
@@ -17,6 +17,7 @@ import {
 import { type Principal, type QueueContext, roleLevels } from '../operations/base/context.js';
 import { claimTasks } from '../operations/claim-tasks.js';
 import { type EventBatch, openEvents } from '../operations/events.js';
+import { problemOf } from '../operations/base/refusal.js';
 import { recordSteps } from '../operations/runs.js';
 import { extendTask, settleTasks } from '../operations/settle.js';
 import { submitBatch, submitTask } from '../operations/submit.js';
@@ -52,15 +53,17 @@ function operationCalls(context: QueueContext, schemas: DocumentSchemas) {
   const operations = new Map(operationsOf(openApiDocument('queue')).map((each) => [each.id, each]));
   const known = new Map<string, Run>();
   return async (id: string, given: Given = {}): Promise<unknown> => {
-    const entry = handlers[id as keyof typeof handlers];
-    const run = known.get(id) ?? operationCall(entry, operations.get(id)!, schemas);
+    const handle = handlers[id as keyof typeof handlers] as Handle;
+    const run = known.get(id) ?? operationCall(handle, operations.get(id)!, schemas);
     known.set(id, run);
     return asClient(() => run(given));
   };
 }
 
+type Handle = (call: object) => Promise<{ body?: unknown }>;
+
 function operationCall(
-  entry: unknown,
+  handle: Handle,
   operation: OperationDescription,
   schemas: DocumentSchemas,
 ): Run {
@@ -71,10 +74,6 @@ function operationCall(
       invalidCode: 'INVALID_QUERY',
     });
   const [path, query, header] = [reader('path'), reader('query'), reader('header')];
-  type Handle = (call: object) => Promise<{ body?: unknown }>;
-  const handle = (
-    typeof entry === 'function' ? entry : (entry as { handle: Handle }).handle
-  ) as Handle;
   return async (given) => {
     const { body, signal = neverAborted } = given;
     const response = await handle({
@@ -115,13 +114,6 @@ export async function asClient<Result>(run: () => Promise<Result>): Promise<Resu
 export function clientError(refusal: Refusal): ApiError {
   const body = problemOf(refusal);
   return new ApiError(body.status, body, refusal.extra.retryAfterMs);
-}
-
-/** A refusal as the REST API has it. */
-export function problemOf({ code, detail, extra }: Refusal) {
-  const { status, title } = queueCodes[code as QueueCode];
-  const { errors, members } = extra;
-  return { code, status, title, detail, ...members, ...(errors && { errors: [...errors] }) };
 }
 
 export interface InProcessOptions {

@@ -1,5 +1,5 @@
 import { messageOf, Refusal } from '@millrace/kit/errors';
-import type { RequestQueue, ServerCall } from '@millrace/wire/grpc';
+import type { RequestQueue } from '@millrace/wire/grpc';
 import {
   decodeMessage,
   MessageWriter,
@@ -11,25 +11,18 @@ import {
 } from '@millrace/worker';
 import { type Principal, type QueueContext, requireGrant } from '../operations/base/context.js';
 import type { Load } from '../operations/base/limits.js';
-import { fail } from '../operations/base/refusal.js';
+import { fail, problemOf } from '../operations/base/refusal.js';
 import { claimTasks, type ClaimResult } from '../operations/claim-tasks.js';
 import { type EventBatch, openEvents } from '../operations/events.js';
 import { recordSteps } from '../operations/runs.js';
 import { extendTask, settleTasks } from '../operations/settle.js';
 import { maxItems as maxSubmits, submitBatch } from '../operations/submit.js';
 import { StorageUnavailable } from '../storage/port/task-store.js';
-import { problemOf } from './in-process.js';
+import type { StreamedCall } from './grpc-calls.js';
 
-export interface SessionStream {
-  call: ServerCall;
+export interface SessionStream extends StreamedCall {
   requests: RequestQueue;
   load: Load;
-  /** Checks the token again: a session may outlive it. */
-  identify: () => Principal;
-  /** Aborted when the call ends. */
-  signal: AbortSignal;
-  /** True while all peers together hold too much. */
-  isMemoryFull: () => boolean;
 }
 
 /** Calls without an answer, over which no more messages are read. */
@@ -337,17 +330,14 @@ class ServedSession {
   #errorOf(error: unknown): SessionError {
     if (error instanceof Refusal) {
       const { retryAfterMs } = error.extra;
-      return {
-        ...problemOf(error),
-        ...(retryAfterMs && { retry_after_ms: retryAfterMs }),
-      } as SessionError;
+      return { ...problemOf(error), ...(retryAfterMs && { retry_after_ms: retryAfterMs }) };
     }
     if (error instanceof StorageUnavailable) {
       const detail = 'The task store does not respond; retry, a submit with the same id.';
-      return problemOf(fail('STORAGE_UNAVAILABLE', detail)) as SessionError;
+      return problemOf(fail('STORAGE_UNAVAILABLE', detail));
     }
     this.context.log.error({ err: error }, `session call failed: ${messageOf(error)}`);
-    return problemOf(fail('INTERNAL', 'Internal error')) as SessionError;
+    return problemOf(fail('INTERNAL', 'Internal error'));
   }
 }
 

@@ -11,7 +11,7 @@ import type { DatabaseTools } from '../connection.js';
 import { tokenize, unquote } from '../../base/tokens.js';
 import { Completer } from './completion.js';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { messageOf, systemCode } from '@millrace/kit/errors';
+import { messageOf, whenThere } from '@millrace/kit/errors';
 import type { Terminal } from '../../base/terminal.js';
 
 /** Adds the commands of the shell to a command. */
@@ -204,16 +204,11 @@ const maxLines = 1000;
 
 /** Lines typed in earlier shells, newest first, as readline expects. */
 async function readHistory(file: string): Promise<string[]> {
-  try {
-    const text = await readFile(file, 'utf8');
-    return text
-      .split('\n')
-      .filter((line) => line !== '')
-      .toReversed();
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return [];
-    throw error;
-  }
+  const text = (await whenThere(readFile(file, 'utf8'))) ?? '';
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .toReversed();
 }
 
 /** Saves the lines, readable only by the owner, because they may contain private data. */

@@ -156,7 +156,6 @@ export function portOf(url: string): number {
   return addressOf(url.replace(/^https?:\/\//, '')).port;
 }
 
-/** The value of a cookie in a `Cookie` header. */
 export function cookieValue(header: string | undefined, name: string): string | undefined {
   const pair = header
     ?.split(';')

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, writeFileSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readdir, readFile } from 'node:fs/promises';
-import { messageOf, systemCode } from '@millrace/kit/errors';
+import { ifThere, messageOf, systemCode } from '@millrace/kit/errors';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import type { Driver, KnownAgent, Launch, ProcessView, Started } from './driver.js';
 import { OutputLog } from './session-files.js';
@@ -352,13 +352,7 @@ export function quoted(text: string): string {
 export function readExit(
   directory: string,
 ): { code: number | null; signal: string | null } | undefined {
-  let text: string;
-  try {
-    text = readFileSync(join(directory, exitName), 'utf8');
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return undefined;
-    throw error;
-  }
+  const text = ifThere(() => readFileSync(join(directory, exitName), 'utf8')) ?? '';
   // Without its end it is still being written.
   if (!/^\d+\n$/.test(text)) return undefined;
   const code = Number(text);

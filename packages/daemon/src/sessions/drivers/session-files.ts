@@ -14,7 +14,7 @@ import {
   readFileSync,
   writeFileSync,
 } from 'node:fs';
-import { systemCode } from '@millrace/kit/errors';
+import { ifThere } from '@millrace/kit/errors';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 
 /** The directory of all sessions: one directory for each, and shared files. */
@@ -142,12 +142,7 @@ export class OutputLog {
 }
 
 function sizeOf(path: string): number {
-  try {
-    return statSync(path).size;
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return 0;
-    throw error;
-  }
+  return ifThere(() => statSync(path).size) ?? 0;
 }
 
 function bytesOf(path: string, from: number, most: number): Buffer {

@@ -1,3 +1,4 @@
+import { jsonIn } from '@millrace/kit/errors';
 import { stripVTControlCharacters } from 'node:util';
 import { signalIn } from '../../think/signals.js';
 import type { Exit, OutputFormat } from '../../core/session.js';
@@ -368,15 +369,10 @@ export function toolLine(block: JsonObject): string {
   return `[${textIn(block, 'name') ?? 'tool'}] ${short}`.trimEnd();
 }
 
+/** Undefined for a line that is cut short, or no report at all: it is shown as it is. */
 export function objectOf(line: string): JsonObject | undefined {
-  if (!line.startsWith('{')) return undefined;
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null && 'type' in value ? value : undefined;
-  } catch {
-    // Cut short, or no report at all: it is shown as it is.
-    return undefined;
-  }
+  const report = line.startsWith('{') ? (jsonIn(line) as JsonObject | undefined) : undefined;
+  return report && 'type' in report ? report : undefined;
 }
 
 export function objectIn(holder: JsonObject | undefined, name: string): JsonObject | undefined {

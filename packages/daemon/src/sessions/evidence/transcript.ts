@@ -2,7 +2,7 @@ import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { homedir } from 'node:os';
 import type { Clock } from '@millrace/kit/clock';
-import { systemCode } from '@millrace/kit/errors';
+import { jsonIn, systemCode } from '@millrace/kit/errors';
 import type { Sign, Entry } from '../../core/session.js';
 import { claudeReader } from '../../transcripts/claude.js';
 import { codexReader } from '../../transcripts/codex.js';
@@ -334,14 +334,9 @@ function infoOf(line: JsonObject | undefined): JsonObject | undefined {
   return objectIn(objectIn(line, 'payload'), 'info');
 }
 
+/** Undefined for a line that is cut short: it is still being written. */
 function objectOf(line: string): JsonObject | undefined {
-  if (!line.startsWith('{')) return undefined;
-  try {
-    return JSON.parse(line) as JsonObject;
-  } catch {
-    // Cut short: it is still being written.
-    return undefined;
-  }
+  return line.startsWith('{') ? (jsonIn(line) as JsonObject | undefined) : undefined;
 }
 
 export interface TranscriptParts {

@@ -23,59 +23,48 @@ export interface BodyCheck<Body> {
   read(body: unknown): Body;
 }
 
-type Claim = QueueSchema<'ClaimRequest'>;
-
 /** Bodies that operations validate themselves, after their own lookups. */
-export interface BodyChecks {
-  task: BodyCheck<QueueSchema<'SubmitTaskRequest'>>;
-  redrive: BodyCheck<QueueSchema<'RedriveSelector'>>;
-  purge: BodyCheck<QueueSchema<'PurgeSelector'>>;
-  complete: BodyCheck<QueueSchema<'CompleteTaskRequest'>>;
-  fail: BodyCheck<QueueSchema<'FailTaskRequest'>>;
-  extend: BodyCheck<QueueSchema<'ExtendTaskRequest'>>;
-  cancel: BodyCheck<QueueSchema<'CancelTaskRequest'>>;
-  update: BodyCheck<QueueSchema<'UpdateTaskRequest'>>;
-  cancelTasks: BodyCheck<QueueSchema<'CancelSelector'>>;
-  flow: BodyCheck<QueueSchema<'FlowRequest'>>;
-  steps: BodyCheck<QueueSchema<'RecordStepsRequest'>>;
-  signal: BodyCheck<QueueSchema<'SendSignalRequest'>>;
-  queueSignal: BodyCheck<QueueSchema<'SendQueueSignalRequest'>>;
-  /** Fills in the defaults. */
+const bodies = {
+  task: ['INVALID_TASK', 'SubmitTaskRequest'],
+  redrive: ['INVALID_SELECTOR', 'RedriveSelector'],
+  purge: ['INVALID_SELECTOR', 'PurgeSelector'],
+  complete: ['INVALID_TASK', 'CompleteTaskRequest'],
+  fail: ['INVALID_TASK', 'FailTaskRequest'],
+  extend: ['INVALID_TASK', 'ExtendTaskRequest'],
+  cancel: ['INVALID_TASK', 'CancelTaskRequest'],
+  update: ['INVALID_TASK', 'UpdateTaskRequest'],
+  cancelTasks: ['INVALID_SELECTOR', 'CancelSelector'],
+  flow: ['INVALID_FLOW', 'FlowRequest'],
+  steps: ['INVALID_TASK', 'RecordStepsRequest'],
+  signal: ['INVALID_TASK', 'SendSignalRequest'],
+  queueSignal: ['INVALID_TASK', 'SendQueueSignalRequest'],
+  settleItem: ['INVALID_CLAIM', 'SettleItem'],
+  claim: ['INVALID_CLAIM', 'ClaimRequest', { fillDefaults: true }],
+  config: ['INVALID_CONFIG', 'QueueConfigInput', { fillDefaults: true }],
+  schedule: ['INVALID_SCHEDULE', 'ScheduleInput', { fillDefaults: true }],
+} as const;
+
+type Claim = QueueSchema<'ClaimRequest'>;
+type Bodies = { [Name in keyof typeof bodies]: BodyCheck<QueueSchema<(typeof bodies)[Name][1]>> };
+
+export interface BodyChecks extends Omit<Bodies, 'claim'> {
   claim: BodyCheck<
     Required<Omit<Claim, 'handlers' | 'labels'>> & Pick<Claim, 'handlers' | 'labels'>
   >;
   /** The list alone; its items are checked one by one. */
   settle: BodyCheck<{ items: readonly unknown[] }>;
-  settleItem: BodyCheck<QueueSchema<'SettleItem'>>;
-  /** Fills in the defaults. */
-  config: BodyCheck<QueueSchema<'QueueConfigInput'>>;
-  /** Fills in the defaults. */
-  schedule: BodyCheck<QueueSchema<'ScheduleInput'>>;
 }
 
 export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
-  const task = schemas.named('SubmitTaskRequest');
   // Compiled at startup, so that the first submit does not wait for it.
-  task.prepare();
+  schemas.named('SubmitTaskRequest').prepare();
+  const checks = Object.entries(bodies).map(([name, [code, schema, options]]) => [
+    name,
+    bodyCheck(code, schemas.named(schema, options)),
+  ]);
   return {
-    task: bodyCheck('INVALID_TASK', task),
-    redrive: bodyCheck('INVALID_SELECTOR', schemas.named('RedriveSelector')),
-    purge: bodyCheck('INVALID_SELECTOR', schemas.named('PurgeSelector')),
-    complete: bodyCheck('INVALID_TASK', schemas.named('CompleteTaskRequest')),
-    fail: bodyCheck('INVALID_TASK', schemas.named('FailTaskRequest')),
-    extend: bodyCheck('INVALID_TASK', schemas.named('ExtendTaskRequest')),
-    schedule: bodyCheck('INVALID_SCHEDULE', schemas.named('ScheduleInput', { fillDefaults: true })),
-    claim: bodyCheck('INVALID_CLAIM', schemas.named('ClaimRequest', { fillDefaults: true })),
+    ...(Object.fromEntries(checks) as Bodies & Pick<BodyChecks, 'claim'>),
     settle: listCheck('INVALID_CLAIM', schemas.named('SettleTasksRequest'), maxSettled),
-    settleItem: bodyCheck('INVALID_CLAIM', schemas.named('SettleItem')),
-    cancel: bodyCheck('INVALID_TASK', schemas.named('CancelTaskRequest')),
-    update: bodyCheck('INVALID_TASK', schemas.named('UpdateTaskRequest')),
-    cancelTasks: bodyCheck('INVALID_SELECTOR', schemas.named('CancelSelector')),
-    flow: bodyCheck('INVALID_FLOW', schemas.named('FlowRequest')),
-    steps: bodyCheck('INVALID_TASK', schemas.named('RecordStepsRequest')),
-    signal: bodyCheck('INVALID_TASK', schemas.named('SendSignalRequest')),
-    queueSignal: bodyCheck('INVALID_TASK', schemas.named('SendQueueSignalRequest')),
-    config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
   };
 }
 

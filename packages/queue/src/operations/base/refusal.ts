@@ -1,4 +1,4 @@
-import { queueCodes } from '@millrace/contract/queue';
+import { type QueueCode, queueCodes } from '@millrace/contract/queue';
 import { failWith, type FieldError, type Refusal } from '@millrace/kit/errors';
 
 /** A refusal with one of the queue's error codes. */
@@ -69,4 +69,14 @@ export function failQuery(errors: readonly FieldError[]): Refusal {
   const [first] = errors;
   const detail = `The query parameter "${first!.pointer.slice(1)}" ${first!.message}.`;
   return fail('INVALID_QUERY', detail, { errors });
+}
+
+/** A refusal as the REST API has it. */
+export function problemOf(refusal: Refusal) {
+  const code = refusal.code as QueueCode;
+  const { status, title } = queueCodes[code];
+  const { errors, members } = refusal.extra;
+  // Members such as the reason of a lost lease.
+  const more = { ...members, ...(errors && { errors: [...errors] }) };
+  return { code, status, title, detail: refusal.detail, ...more };
 }

@@ -255,7 +255,6 @@ function writeTime(key: Buffer, time: number, at: number): void {
   key.writeUIntBE(whole, at, timeLength);
 }
 
-/** The first key of a kind and queue. */
 export function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined {
   const start = queueKey(kind, queue);
   for (const { key } of rows.range({ start, end: after(start), limit: 1 })) return key;

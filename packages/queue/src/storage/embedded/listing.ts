@@ -127,7 +127,6 @@ function tasksIn(rows: RowReader, queue: number, ids: Iterable<string>): Task[] 
   });
 }
 
-/** The tasks of a flow in a queue. */
 function membersOf(rows: RowReader, queue: number, flowId: string): Task[] {
   const members = readFlowRows(rows, { kinds: ['member'], ids: [flowId] });
   return tasksIn(

@@ -77,7 +77,6 @@ async function storeOf(
   return store;
 }
 
-/** Directory of the store in a data directory. */
 export function embeddedStoreIn(dataDirectory: string): string {
   return join(dataDirectory, 'queue');
 }

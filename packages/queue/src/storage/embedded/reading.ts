@@ -34,7 +34,6 @@ export function task(
   return found && !isTombstone(found) ? showFull(rows, found) : found;
 }
 
-/** Tasks with their results. */
 export function tasksWithResults(rows: RowReader, ids: readonly string[]): TaskWithResult[] {
   return ids.flatMap((id) => {
     const found = find(rows, id);

@@ -103,7 +103,6 @@ export class Step {
     return queue;
   }
 
-  /** The queue of a stored task. */
   queueOf(task: StoredTask): StepQueue {
     const queue = this.queue(task.row.queue);
     if (queue?.stored.number !== task.queueNumber)

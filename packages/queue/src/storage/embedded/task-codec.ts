@@ -427,7 +427,6 @@ export function attemptOf(stored: StoredAttempt): Attempt {
   };
 }
 
-/** The task with its payload and history. */
 export function showWhole(rows: RowReader, task: StoredTask): WholeTask {
   return toWholeTask(task.row, payloadOf(rows, task), historyOf(rows, task));
 }

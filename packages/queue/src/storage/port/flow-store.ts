@@ -7,7 +7,6 @@ export interface FlowStore {
   readFlowRows(query: FlowRowQuery): Promise<FlowRow[]>;
   /** Tasks with their results; those that are gone are left out. */
   readTasks(ids: readonly string[]): Promise<TaskWithResult[]>;
-  /** The holder of a unique key. */
   holderOf(queue: string, uniqueKey: string, now: number): Promise<string | undefined>;
   /** Wakes tasks whose wake-up was lost in a crash. Returns how many ends it handled. */
   wake(now: number): Promise<number>;

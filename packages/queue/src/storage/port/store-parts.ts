@@ -160,14 +160,19 @@ export function settleRow(row: TaskRow, settlement: Settlement): void {
   }
 }
 
-export function expireRow(row: TaskRow, now: number): void {
+/** Ends a task that was not claimed. */
+function endRow(row: TaskRow, reason: NonNullable<Task['deadReason']>, error: LastError): void {
   row.status = 'DEAD';
   row.dueAt = null;
-  row.updatedAt = now;
-  row.deadAt = now;
-  row.deadReason = 'EXPIRED';
+  row.updatedAt = error.at;
+  row.deadAt = error.at;
+  row.deadReason = reason;
+  row.lastError = error;
+}
+
+export function expireRow(row: TaskRow, now: number): void {
+  endRow(row, 'EXPIRED', expiredError(now));
   row.flow &&= { ...row.flow, wait: undefined };
-  row.lastError = expiredError(now);
 }
 
 export function expiredError(at: number): LastError {
@@ -176,22 +181,12 @@ export function expiredError(at: number): LastError {
 }
 
 export function cancelRow(row: TaskRow, message: string, now: number): void {
-  row.status = 'DEAD';
-  row.dueAt = null;
-  row.updatedAt = now;
-  row.deadAt = now;
-  row.deadReason = 'CANCELLED';
+  endRow(row, 'CANCELLED', cancelledError(message, now));
   row.flow &&= { ...row.flow, wait: undefined };
-  row.lastError = cancelledError(message, now);
 }
 
 export function failDependent(row: TaskRow, error: LastError): void {
-  row.status = 'DEAD';
-  row.dueAt = null;
-  row.updatedAt = error.at;
-  row.deadAt = error.at;
-  row.deadReason = 'DEPENDENCY_FAILED';
-  row.lastError = error;
+  endRow(row, 'DEPENDENCY_FAILED', error);
 }
 
 export function cancelledError(message: string, at: number): LastError {

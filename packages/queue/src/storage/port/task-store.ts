@@ -114,7 +114,6 @@ export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, E
 
   // Dead letters
 
-  /** One page of DEAD tasks. */
   deadTasks(request: DeadTaskQuery): Promise<DeadPage>;
   deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]>;
   /**
@@ -256,7 +255,6 @@ export interface ClaimRequest {
   fifoGroups: boolean;
   /** Only tasks for these handlers; absent: any. */
   handlers?: readonly string[] | undefined;
-  /** No tasks for these handlers. */
   excludedHandlers?: readonly string[] | undefined;
   /** Only tasks all of whose labels are among these; absent: any. */
   labels?: readonly string[] | undefined;

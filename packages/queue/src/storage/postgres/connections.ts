@@ -23,7 +23,6 @@ export interface Queryable {
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** One transaction. */
 export interface Transaction extends Queryable {
   /**
    * The last statement: COMMIT is sent right behind it.

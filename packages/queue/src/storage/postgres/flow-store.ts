@@ -23,7 +23,6 @@ export interface FlowParts {
   notePending: (expiresAt: number) => void;
 }
 
-/** The part of the store for flows. */
 export abstract class PostgresFlows extends ListeningStore implements FlowStore {
   protected abstract readonly flowParts: FlowParts;
   #waking: Promise<unknown> = Promise.resolve();

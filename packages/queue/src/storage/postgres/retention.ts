@@ -98,16 +98,19 @@ const tombstonesLeft = (now: string) => `tombstones AS (
       headers = '{}' FROM gone g WHERE ${byId('t.id', 'g.id')}
   ), ${keysOfDeleted}, ${flowRowsDeleted}`;
 
-/** Deletes the finished tasks that ended first. */
-const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) => `old AS (
-    SELECT id FROM millrace.ended WHERE outcome = ${outcome} AND ${where}
-    ORDER BY ended_at, id LIMIT ${limit}
+/** Deletes the finished tasks that come first in an order. */
+const firstDeleted = (where: string, order: string, limit: string) => `old AS (
+    SELECT id FROM millrace.ended WHERE ${where}
+    ORDER BY ${order}, id LIMIT ${limit}
     FOR UPDATE SKIP LOCKED
   ), gone AS (
     DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
     WHERE ${byId('e.id', 'o.id')}
     RETURNING e.id, e.queue_no, e.outcome, e.unique_key, e.flow
   )`;
+
+const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) =>
+  firstDeleted(`outcome = ${outcome} AND ${where}`, 'ended_at', limit);
 
 /** $1 queue, $2 ids, $3 died by, $4 now. */
 export const purgeTasks = statement(
@@ -166,15 +169,8 @@ export const deleteSucceeded = deleteFinished('delete_succeeded', 3, '');
 /** Finished tasks whose own retention is over. $1 now, $2 limit. */
 const deleteRetained = skippingStatement(
   'delete_retained',
-  `WITH old AS (
-    SELECT id FROM millrace.ended WHERE retained_until IS NOT NULL AND retained_until <= $1
-    ORDER BY retained_until, id LIMIT $2
-    FOR UPDATE SKIP LOCKED
-  ), gone AS (
-    DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
-    WHERE ${byId('e.id', 'o.id')}
-    RETURNING e.id, e.queue_no, e.outcome, e.unique_key, e.flow
-  ), ${tombstonesLeft('$1')}, ${counted('0', '-count(*) FILTER (WHERE outcome = 4)')}
+  `WITH ${firstDeleted('retained_until IS NOT NULL AND retained_until <= $1', 'retained_until', '$2')},
+  ${tombstonesLeft('$1')}, ${counted('0', '-count(*) FILTER (WHERE outcome = 4)')}
   SELECT count(*) AS gone FROM gone`,
 );
 

@@ -120,7 +120,6 @@ export class TaskLists {
     return this.#tasks(ids);
   }
 
-  /** The tasks of a flow in a queue. */
   async #membersOf(queue: string, flowId: string): Promise<Task[]> {
     const rows = await readRows(this.connections, { kinds: ['member'], ids: [flowId] });
     const tasks = await this.#tasks(rows.map(({ key }) => key));

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { sampleDocument } from '../../test/http/sample-document.js';
-import { sampleApp, token } from '../../test/http/sample-server.js';
-import { contractDifferences, type ContractCheckOptions } from './contract.js';
-import type { OpenApiDocument } from './document.js';
+import { sampleDocument } from './sample-document.js';
+import { sampleApp, token } from './sample-server.js';
+import { contractDifferences, type ContractCheckOptions } from './contract-check.js';
+import type { OpenApiDocument } from '../../src/http/document.js';
 
 const roles = ['submitter', 'operator', 'admin'];
 const options: ContractCheckOptions = { headers: token, roles };

@@ -3,17 +3,17 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from 'node:http';
-import type { HttpApp } from './app.js';
-import { listen } from './listen.js';
-import type { CodeTable } from '../base/errors.js';
-import type { BoundApp } from './operations.js';
+import type { HttpApp } from '../../src/http/app.js';
+import { listen } from '../../src/http/listen.js';
+import type { CodeTable } from '../../src/base/errors.js';
+import type { BoundApp } from '../../src/http/operations.js';
 import {
   follow,
   operationsOf,
   valueAt,
   type OpenApiDocument,
   type OperationDescription,
-} from './document.js';
+} from '../../src/http/document.js';
 
 interface LoopbackRequest {
   method?: string;
@@ -30,7 +30,7 @@ interface LoopbackResponse {
 
 type LoopbackSend = (request: LoopbackRequest) => Promise<LoopbackResponse>;
 
-/** Serves an app on a free loopback port while `use` sends it requests. For tests. */
+/** Serves an app on a free loopback port while `use` sends it requests. */
 export async function onLoopback<Result>(
   app: Pick<HttpApp, 'server'>,
   use: (send: LoopbackSend) => Promise<Result>,
