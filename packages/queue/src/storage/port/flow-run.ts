@@ -190,13 +190,13 @@ type NewRows = Pick<Extract<StepResult, { kind: 'done' }>, 'steps'> & {
 };
 
 /** What a request stores, which is then known; or why it stores nothing. */
-function newRows(
+export function newRows(
   { id, token, now, steps, maxSteps, mayBeLate = false }: StepRecords,
-  task: Task | Tombstone | undefined,
+  task: Pick<Task, 'lease' | 'flow'> | Tombstone | undefined,
   changed: TaskFlow | undefined,
   known: Map<string, StoredStep>,
 ): NewRows | Exclude<StepResult, { kind: 'done' }> {
-  if (!task || !isTask(task)) return { kind: 'not_found' };
+  if (!task || 'purgedAt' in task) return { kind: 'not_found' };
   const isLate = !mayBeLate && (task.lease?.expiresAt ?? 0) <= now;
   if (task.lease?.token !== token || isLate) return { kind: 'lease_lost' };
   const flow = changed ?? task.flow ?? {};
@@ -204,15 +204,16 @@ function newRows(
   const rows: FlowRow[] = [];
   const consumed: string[] = [];
   const fresh = new Map<string, StoredStep>();
-  const done = steps.map(({ consumes, ...given }) => {
-    const key = id + given.name;
+  const done = steps.map(({ name, result, error, startedAt, consumes }) => {
+    const key = id + name;
     const before = known.get(key) ?? fresh.get(key);
     if (before) return { step: before, isRecorded: false };
-    const step: StoredStep = { ...given, number: ++count, recordedAt: now };
+    const number = ++count;
+    const step: StoredStep = { name, result, error, startedAt, number, recordedAt: now };
     fresh.set(key, step);
     const value = JSON.stringify(step);
     bytes += Buffer.byteLength(value);
-    rows.push({ id, kind: 'step', key: given.name, value });
+    rows.push({ id, kind: 'step', key: name, value });
     consumed.push(...consumes);
     return { step, isRecorded: true };
   });
