@@ -420,11 +420,15 @@ export class Steps implements Step<TaskTypes> {
   }
 
   /** Records a step with the next one, or with the next wait. */
-  #note(name: string, { startedAt, ...rest }: NewStep, isFixed = false): unknown {
-    const started = startedAt !== undefined && { started_at: new Date(startedAt).toISOString() };
-    const { result: given, error = null } = rest;
+  #note(name: string, step: NewStep, isFixed = false): unknown {
+    const { result: given, error = null, startedAt, consumes } = step;
+    const noted: QueueSchema<'StepInput'> = { name };
+    if (given !== undefined) noted.result = given;
+    if (error) noted.error = error;
+    if (startedAt !== undefined) noted.started_at = new Date(startedAt).toISOString();
+    if (consumes) noted.consumes = consumes;
     const result: unknown = (given ?? null) === null ? null : JSON.parse(JSON.stringify(given));
-    this.#unsaved.push({ step: { name, ...rest, ...started }, isFixed });
+    this.#unsaved.push({ step: noted, isFixed });
     this.#recorded.set(name, { name, result, error, recorded_at: '' });
     return result ?? undefined;
   }

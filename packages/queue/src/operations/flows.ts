@@ -4,7 +4,7 @@ import type { Queue } from '../core/queue.js';
 import { FlowRefused, insertFlow } from '../storage/port/flow-graph.js';
 import { perform, type FlowProgram } from '../storage/port/flow-program.js';
 import type { NewTask } from '../storage/port/task-store.js';
-import { checkFlow, dependenciesOf, refusedByOthers } from './base/dependencies.js';
+import { checkFlow, dependenciesOf, readNamed, refusedByOthers } from './base/dependencies.js';
 import { type Principal, type QueueContext, requireGrant, requireQueue } from './base/context.js';
 import { fail, failBody } from './base/refusal.js';
 import { toNode } from './runs.js';
@@ -114,6 +114,7 @@ async function readTasks(
   }
   const faults: FieldError[] = [];
   const ids = idsByKey(given, () => random.ulid(now), faults);
+  const own = new Set(ids.values());
   const tasks: FlowTask[] = [];
   for (const [index, { key, queue: name, ...rest }] of given.entries()) {
     const queue = queues.get(name)!;
@@ -123,7 +124,7 @@ async function readTasks(
       const body = { ...rest, id, ...(dependsOn && { depends_on: dependsOn }) };
       const by = caller.principal;
       const task = newTask(checks.task, body, { queue, now, by, newId: () => id });
-      await checkFlow(context, caller, task, new Set(ids.values()));
+      checkFlow(caller, task, await readNamed(context, [task], own), own);
       tasks.push({ key, queue, task: { ...task, flow: { ...task.flow, flowId, key } } });
     } catch (error) {
       if (!(error instanceof Refusal) || !error.extra.errors) throw error;

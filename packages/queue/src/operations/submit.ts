@@ -7,7 +7,9 @@ import type { InsertResult, NewTask } from '../storage/port/task-store.js';
 import { type BodyCheck, timeIn, toEnvelope, toTombstone } from './base/bodies.js';
 import {
   checkFlow,
+  isHeldChild,
   readFlow,
+  readNamed,
   refusedByOthers,
   taskEnded,
   unknownDependency,
@@ -46,7 +48,8 @@ export async function submitTask(
   const by = caller.principal;
   const newId = () => random.ulid(now);
   const task = newTask(context.checks.task, body, { queue, now, by, newId, payload });
-  if (task.flow) await checkFlow(context, caller, task);
+  const isUnchecked = task.flow && !isHeldChild(task);
+  if (isUnchecked) checkFlow(caller, task, await readNamed(context, [task]));
   const allowance = context.submitLimits.take({
     queue: name,
     principal: by,
@@ -219,11 +222,15 @@ async function checkFlows(
   results: ItemResult[],
 ): Promise<void> {
   const others = new Set(tasks.flatMap((task) => task?.id ?? []));
+  const isUnchecked = (task: NewTask | undefined): task is NewTask =>
+    task?.flow !== undefined && !isHeldChild(task);
+  const named = await readNamed(context, tasks.filter(isUnchecked), others);
   for (const [index, task] of tasks.entries()) {
-    if (!task?.flow) continue;
-    await checkFlow(context, caller, task, others).catch((error: unknown) => {
+    try {
+      if (isUnchecked(task)) checkFlow(caller, task, named, others);
+    } catch (error) {
       results[index] = rejected(index, error);
-    });
+    }
   }
   const refused = new Set(tasks.flatMap((_, index) => (results[index] ? [index] : [])));
   const items = tasks.map((task) => ({

@@ -325,11 +325,10 @@ export function flowEdgeTests(name: string, openStore?: OpenStore): void {
       const tree = (await get(`/v1/tasks/${parent}/tree`)).body['root'] as { children: Body[] };
       expect(tree.children).toMatchObject([{ id: child, children: [{ id: grandchild }] }]);
       const body = { handler_ref: 'x', parent_id: newId() };
-      expect(refusal(await post('/v1/queues/mail/tasks', body))).toEqual([
-        422,
-        'INVALID_TASK',
-        '/parent_id',
-      ]);
+      for (const orphan of [body, { ...body, parent_lease_token: 'l1.none' }]) {
+        const expected = [422, 'INVALID_TASK', '/parent_id'];
+        expect(refusal(await post('/v1/queues/mail/tasks', orphan))).toEqual(expected);
+      }
     });
 
     test('results: above 256 KiB together are left out of a claim', async () => {

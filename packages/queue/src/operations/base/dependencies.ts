@@ -37,28 +37,44 @@ export function readFlow(
   return { flow, parentToken };
 }
 
-/**
- * Refuses a task whose dependencies or parent the caller may not use. Dependencies in `others` are
- * stored with it.
- */
-export async function checkFlow(
+/** Stored tasks that others name, by id. */
+type Named = ReadonlyMap<string, Pick<Task, 'queue'>>;
+
+/** Reads the tasks that these name, except for `others`, which are stored with them. */
+export async function readNamed(
   { store }: QueueContext,
+  tasks: readonly NewTask[],
+  others?: ReadonlySet<string>,
+): Promise<Named> {
+  const ids = new Set<string>();
+  for (const { flow } of tasks) {
+    for (const { id } of flow?.dependsOn ?? []) if (!others?.has(id)) ids.add(id);
+    if (flow?.parentId !== undefined) ids.add(flow.parentId);
+  }
+  const found = ids.size > 0 ? await store.readTasks([...ids]) : [];
+  return new Map(found.map((task) => [task.id, task]));
+}
+
+/** A child under the lease of its parent, which the store checks when it stores the child. */
+export function isHeldChild({ flow, parentToken }: NewTask): boolean {
+  return flow?.dependsOn === undefined && parentToken !== undefined;
+}
+
+/** Refuses a task whose dependencies or parent the caller may not use. */
+export function checkFlow(
   caller: Principal,
   { flow, parentToken }: NewTask,
+  named: Named,
   others?: ReadonlySet<string>,
-): Promise<void> {
-  if (!flow) return;
-  const { dependsOn = [], parentId } = flow;
-  const ids = dependsOn.map(({ id }) => id).filter((id) => !others?.has(id));
-  if (parentId !== undefined) ids.push(parentId);
-  const found = new Map((await store.readTasks(ids)).map((task) => [task.id, task]));
+): void {
+  const { dependsOn = [], parentId } = flow ?? {};
   const faults: FieldError[] = [];
   dependsOn.forEach(({ id }, index) => {
-    const task = found.get(id);
+    const task = named.get(id);
     if (others?.has(id) || (task && caller.grants.allows(task.queue, 'submitter'))) return;
     faults.push(unknownDependency(id, `/depends_on/${index}`));
   });
-  const parent = parentId === undefined ? undefined : found.get(parentId);
+  const parent = parentId === undefined ? undefined : named.get(parentId);
   if (parentId !== undefined && !parent) faults.push(unknownParent(parentId));
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   if (parent && parentToken === undefined) requireGrant(caller, parent.queue, 'operator');

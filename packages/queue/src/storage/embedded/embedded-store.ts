@@ -64,11 +64,10 @@ import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
 import { hasEndedKeys, holderOf } from './indexes.js';
 import { insertFlow } from '../port/flow-graph.js';
-import { recordSteps } from '../port/flow-run.js';
 import { runNow } from '../port/flow-program.js';
 import type { AnyProgram, FlowRow, FlowRowQuery, TaskWithResult } from '../port/flow-store.js';
 import { readFlowRows } from './flow-rows.js';
-import { finishFlows, flowIo, settleInFlow } from './flows.js';
+import { finishFlows, flowIo, recordSteps, settleInFlow } from './flows.js';
 import { EventRecorder } from './events.js';
 import type { EventPosition, TaskEvent } from '../port/events.js';
 import { latestTime } from './keys.js';
@@ -77,11 +76,6 @@ const deletedPerStep = 500;
 const maxBatchedTasks = 500;
 /** A program may insert a thousand tasks. */
 const maxBatchedPrograms = 64;
-
-interface Insert {
-  task: NewTask;
-  now: number;
-}
 
 /** The task store on the database engine in this process. Opened by `openEmbeddedStore`. */
 export class EmbeddedStore extends ListeningStore implements TaskStore {
@@ -93,9 +87,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   readonly #recent = new RecentTasks();
   /** Configs as last read; this process is the only writer. */
   readonly #queues = new Map<string, Queue>();
-  readonly #inserts: Batcher<Insert, InsertResult>;
+  readonly #inserts: Batcher<{ task: NewTask; now: number }, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
   readonly #flows: Batcher<{ start: () => AnyProgram<unknown>; now: number }, unknown>;
+  readonly #steps: Batcher<StepRecords, StepResult>;
   readonly #events = new EventRecorder();
   /** Resolves when all tasks are in the lists of tasks. */
   #listed: Promise<void> | undefined;
@@ -124,6 +119,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       maxItems: maxBatchedPrograms,
       run: (step, { start, now }) => runNow(start(), flowIo(step, now)),
     });
+    this.#steps = new Batcher({ ...shared, run: recordSteps });
     this.#read((rows) => this.#events.load(rows));
   }
 
@@ -203,8 +199,9 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return result as Result;
   }
 
-  recordSteps(request: StepRecords): Promise<StepResult> {
-    return this.runFlow(() => recordSteps(request), request.now);
+  async recordSteps(request: StepRecords): Promise<StepResult> {
+    const [result] = await this.#steps.add([request]);
+    return result!;
   }
 
   async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {

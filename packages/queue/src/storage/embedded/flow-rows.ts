@@ -12,14 +12,23 @@ import { after, idKey, idLength, kinds } from './keys.js';
 /** Part of the key: never change the number of a kind. */
 const numbers = new Map(flowRowKinds.map((kind, index) => [kind, index + 1]));
 
-export function readFlowRows(rows: RowReader, { kinds: wanted, ids, keys }: FlowRowQuery) {
+export function readFlowRows(
+  rows: RowReader,
+  { kinds: wanted, ids, keys }: FlowRowQuery,
+): FlowRow[] {
+  if (keys) {
+    return ids.flatMap((id) =>
+      wanted.flatMap((kind) => keys.flatMap((key) => readRow(rows, { id, kind, key }) ?? [])),
+    );
+  }
+  const spans = neighbours(wanted);
   return ids.flatMap((id) =>
-    wanted.flatMap((kind): FlowRow[] => {
-      if (keys) return keys.flatMap((key) => readRow(rows, { id, kind, key }) ?? []);
-      const start = prefixOf(id, kind);
-      return Array.from(rows.range({ start, end: after(start) }), ({ key, value }) => ({
+    spans.flatMap(([first, last]) => {
+      const start = prefixOf(id, first);
+      const end = after(first === last ? start : prefixOf(id, last));
+      return Array.from(rows.range({ start, end }), ({ key, value }) => ({
         id,
-        kind,
+        kind: flowRowKinds[key[1 + idLength]! - 1]!,
         key: key.toString('utf8', start.length),
         value: value.toString(),
       }));
@@ -27,7 +36,18 @@ export function readFlowRows(rows: RowReader, { kinds: wanted, ids, keys }: Flow
   );
 }
 
-function readRow(rows: RowReader, row: FlowRowKey): FlowRow | undefined {
+/** The first and the last of kinds that are stored side by side: one range reads them. */
+function neighbours(wanted: readonly FlowRowKind[]): [FlowRowKind, FlowRowKind][] {
+  const spans: [FlowRowKind, FlowRowKind][] = [];
+  for (const kind of wanted) {
+    const span = spans.at(-1);
+    if (span && flowRowKinds[numbers.get(span[1])!] === kind) span[1] = kind;
+    else spans.push([kind, kind]);
+  }
+  return spans;
+}
+
+export function readRow(rows: RowReader, row: FlowRowKey): FlowRow | undefined {
   const value = rows.get(keyOf(row));
   return value && { ...row, value: value.toString() };
 }

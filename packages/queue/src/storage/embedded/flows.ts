@@ -1,10 +1,11 @@
+import type { StoredStep } from '../../core/flow.js';
 import { failDependent, redriveRow, toTask } from '../port/store-parts.js';
 import { tasksEnded } from '../port/flow-graph.js';
-import { settleInFlow as settleByProgram } from '../port/flow-run.js';
+import { newRows, settleRecorded, stepsOf, withRead } from '../port/flow-run.js';
 import type { FlowChange, FlowIo } from '../port/flow-program.js';
 import { runNow } from '../port/flow-program.js';
-import type { Settlement, SettleResult } from '../port/task-store.js';
-import { readFlowRows, writeFlowRows } from './flow-rows.js';
+import type { Settlement, SettleResult, StepRecords, StepResult } from '../port/task-store.js';
+import { readFlowRows, readRow, writeFlowRows } from './flow-rows.js';
 import { holdKeyAgain } from './indexes.js';
 import type { Step } from './step.js';
 import { isTombstone } from './task-codec.js';
@@ -36,7 +37,31 @@ export function flowIo(step: Step, now: number): FlowIo {
 
 /** Settles a claim; one that suspends its task waits from now on. */
 export function settleInFlow(step: Step, settlement: Settlement): SettleResult {
-  return runNow(settleByProgram(settlement), flowIo(step, settlement.now));
+  const request = stepsOf(settlement);
+  const recorded = request && recordSteps(step, request);
+  return runNow(settleRecorded(settlement, recorded), flowIo(step, settlement.now));
+}
+
+/** Records steps as the program of the port does, which would take half as long again. */
+export function recordSteps(step: Step, request: StepRecords): StepResult {
+  const { id, steps } = request;
+  const found = step.find(id);
+  const task = found && !isTombstone(found) ? found : undefined;
+  const known = new Map<string, StoredStep>();
+  for (const { name } of task?.row.flow?.steps?.count ? steps : []) {
+    const row = readRow(step.rows, { id, kind: 'step', key: name });
+    if (row) known.set(id + name, JSON.parse(row.value) as StoredStep);
+  }
+  const result = newRows(request, task?.row, undefined, known);
+  if (!('rows' in result)) return result;
+  if (result.rows.length > 0) {
+    const query = { kinds: ['signal'] as const, ids: [id], keys: result.consumed };
+    const { rows, flow } = withRead(result, readFlowRows(step.rows, query));
+    task!.row.flow = flow;
+    step.store(task!);
+    writeFlowRows(step.rows, { puts: rows, removals: [] });
+  }
+  return { kind: 'done', steps: result.steps };
 }
 
 /** Notifies waiting tasks of the ends of this step, and those of theirs, until none is left. */

@@ -44,7 +44,8 @@ export function* insertFlow(tasks: readonly NewTask[], now: number): FlowProgram
     const next = left.filter(isNext);
     const wave = next.length > 0 ? next : left;
     yield* insertWave(wave, known, results, now);
-    left = left.filter((task) => !wave.includes(task));
+    const done = new Set(wave);
+    left = left.filter((task) => !done.has(task));
   }
   return tasks.map((task) => results.get(task)!);
 }

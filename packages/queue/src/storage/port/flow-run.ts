@@ -20,14 +20,27 @@ import type { Settlement, SettleResult, StepRecords, StepResult } from './task-s
 
 /** Records the steps of a settlement, and settles the task if they can be. */
 export function* settleInFlow(settlement: Settlement): FlowProgram<SettleResult> {
-  const { id, suspension, steps, maxSteps = 0 } = settlement;
-  if (steps) {
-    const recorded = yield* recordSteps({ ...settlement, steps, maxSteps, mayBeLate: true });
-    if (recorded.kind === 'too_many' || recorded.kind === 'too_large') {
-      const task = (yield* perform({ op: 'tasks', ids: [id] })).get(id) as Task;
-      const kind = recorded.kind === 'too_many' ? 'too_many_steps' : 'steps_too_large';
-      return { kind, task };
-    }
+  const request = stepsOf(settlement);
+  const recorded = request && (yield* recordSteps(request));
+  return yield* settleRecorded(settlement, recorded);
+}
+
+/** The steps that a settlement records, if any. */
+export function stepsOf(settlement: Settlement): StepRecords | undefined {
+  const { steps, maxSteps = 0 } = settlement;
+  return steps && { ...settlement, steps, maxSteps, mayBeLate: true };
+}
+
+/** Settles a task whose steps are recorded, unless they were refused. */
+export function* settleRecorded(
+  settlement: Settlement,
+  recorded: StepResult | undefined,
+): FlowProgram<SettleResult> {
+  const { id, suspension } = settlement;
+  if (recorded?.kind === 'too_many' || recorded?.kind === 'too_large') {
+    const task = (yield* perform({ op: 'tasks', ids: [id] })).get(id) as Task;
+    const kind = recorded.kind === 'too_many' ? 'too_many_steps' : 'steps_too_large';
+    return { kind, task };
   }
   if (suspension) return yield* suspendTask(settlement, suspension);
   return yield* perform({ op: 'settle', settlement });
@@ -168,11 +181,12 @@ export function* recordAll(requests: readonly StepRecords[]): FlowProgram<StepRe
     const task = tasks.get(id);
     const result = newRows(request, task, flows.get(id), known);
     if ('rows' in result && result.rows.length > 0) {
-      const read = yield* consume(id, result.consumed);
-      const { signals } = result.flow;
-      const left = signals && withoutRead(signals, read.map(signalOf));
-      flows.set(id, { ...result.flow, signals: left });
-      puts.push(...result.rows, ...read);
+      const { consumed } = result;
+      const query = { kinds: ['signal'] as const, ids: [id], keys: consumed };
+      const read = consumed.length > 0 ? yield* perform({ op: 'rows', ...query }) : [];
+      const change = withRead(result, read);
+      flows.set(id, change.flow);
+      puts.push(...change.rows);
     }
     results.push('rows' in result ? { kind: 'done', steps: result.steps } : result);
   }
@@ -190,30 +204,31 @@ type NewRows = Pick<Extract<StepResult, { kind: 'done' }>, 'steps'> & {
 };
 
 /** What a request stores, which is then known; or why it stores nothing. */
-function newRows(
+export function newRows(
   { id, token, now, steps, maxSteps, mayBeLate = false }: StepRecords,
-  task: Task | Tombstone | undefined,
+  task: Pick<Task, 'lease' | 'flow'> | Tombstone | undefined,
   changed: TaskFlow | undefined,
   known: Map<string, StoredStep>,
 ): NewRows | Exclude<StepResult, { kind: 'done' }> {
-  if (!task || !isTask(task)) return { kind: 'not_found' };
+  if (!task || 'purgedAt' in task) return { kind: 'not_found' };
   const isLate = !mayBeLate && (task.lease?.expiresAt ?? 0) <= now;
   if (task.lease?.token !== token || isLate) return { kind: 'lease_lost' };
   const flow = changed ?? task.flow ?? {};
   let { count, bytes } = flow.steps ?? { count: 0, bytes: 0 };
   const rows: FlowRow[] = [];
-  const consumed: string[] = [];
+  const consumed = new Set<string>();
   const fresh = new Map<string, StoredStep>();
-  const done = steps.map(({ consumes, ...given }) => {
-    const key = id + given.name;
+  const done = steps.map(({ name, result, error, startedAt, consumes }) => {
+    const key = id + name;
     const before = known.get(key) ?? fresh.get(key);
     if (before) return { step: before, isRecorded: false };
-    const step: StoredStep = { ...given, number: ++count, recordedAt: now };
+    const number = ++count;
+    const step: StoredStep = { name, result, error, startedAt, number, recordedAt: now };
     fresh.set(key, step);
     const value = JSON.stringify(step);
     bytes += Buffer.byteLength(value);
-    rows.push({ id, kind: 'step', key: given.name, value });
-    consumed.push(...consumes);
+    rows.push({ id, kind: 'step', key: name, value });
+    for (const signal of consumes) consumed.add(signal);
     return { step, isRecorded: true };
   });
   if (rows.length > 0 && count > maxSteps) return { kind: 'too_many' };
@@ -222,25 +237,24 @@ function newRows(
   return {
     steps: done,
     rows,
-    consumed,
+    consumed: [...consumed],
     flow: { ...flow, steps: { count, bytes }, suspensions: 0 },
   };
 }
 
-/** The rows of unread signals, as they are once they are read. */
-function* consume(id: string, keys: readonly string[]): FlowProgram<FlowRow[]> {
-  if (keys.length === 0) return [];
-  const rows = yield* perform({
-    op: 'rows',
-    kinds: ['signal'],
-    ids: [id],
-    keys: [...new Set(keys)],
-  });
-  return rows.flatMap((row) => {
+/** The rows of new steps and of the signals that are read with them, and the task's flow. */
+export function withRead(
+  { rows, flow }: Pick<NewRows, 'rows' | 'flow'>,
+  consumed: readonly FlowRow[],
+): { rows: FlowRow[]; flow: TaskFlow } {
+  const read = consumed.flatMap((row) => {
     const { payload: _payload, ...signal } = signalOf(row);
     if (signal.isConsumed) return [];
     return [{ ...row, value: JSON.stringify({ ...signal, isConsumed: true }) }];
   });
+  if (!flow.signals || read.length === 0) return { rows: [...rows, ...read], flow };
+  const signals = withoutRead(flow.signals, read.map(signalOf));
+  return { rows: [...rows, ...read], flow: { ...flow, signals } };
 }
 
 function withoutRead(
