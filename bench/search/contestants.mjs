@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -133,6 +133,14 @@ const vectors = {
   },
 };
 
+/** The resident set, and the pages of files in it, which the kernel may take at any time. */
+function residentBytes() {
+  const all = process.memoryUsage().rss;
+  if (process.platform !== 'linux') return { all, mapped: NaN };
+  const [, kib] = /^RssFile:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'));
+  return { all, mapped: Number(kib) * 1024 };
+}
+
 async function timesOf(count, act) {
   const times = [];
   for (let i = 0; i < count; i++) {
@@ -168,7 +176,7 @@ async function measure({ kind, name, count, samples, dims, truths }) {
   try {
     const contestant = await (isText ? texts : vectors)[name](home, dims);
     global.gc?.();
-    const before = process.memoryUsage().rss;
+    const before = residentBytes();
     let buildMs = 0;
     for (let done = 0; done < count; done += batch) {
       const list = Array.from({ length: Math.min(batch, count - done) }, (_, i) => make(done + i));
@@ -186,7 +194,7 @@ async function measure({ kind, name, count, samples, dims, truths }) {
     await timesOf(5, (i) => query(count + 900 + i));
     const queries = await timesOf(samples, (i) => query(count + 1_000 + i));
     global.gc?.();
-    const rss = process.memoryUsage().rss;
+    const after = residentBytes();
     if (!isText) {
       let found = 0;
       for (let i = 0; i < truths; i++) {
@@ -204,7 +212,8 @@ async function measure({ kind, name, count, samples, dims, truths }) {
       'update p50 ms': percentile(updates, 0.5),
       'query p50 ms': percentile(queries, 0.5),
       'query p99 ms': percentile(queries, 0.99),
-      'memory MiB': (rss - before) / 2 ** 20,
+      'memory MiB': (after.all - before.all) / 2 ** 20,
+      'of it mapped files MiB': (after.mapped - before.mapped) / 2 ** 20,
     });
     await contestant.close();
     result['disk MiB'] = sizeOf(home) / 2 ** 20;

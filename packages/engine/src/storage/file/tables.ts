@@ -83,11 +83,44 @@ const valueEncoder = {
 const mapBytes = 16 * 2 ** 30;
 const maxReaders = 4_096;
 
+const pageHeadBytes = 16;
+/** What LMDB stores beside a row: its head, its place in the page, and a byte to make it even. */
+const rowHeadBytes = 11;
+
+/**
+ * LMDB splits a full page before its last row when rows come in the order of their keys, so pages
+ * that have room for two rows would get one. Of rows of such a size, which is that of vectors, every
+ * second one is put after all others, into the page of the one before it.
+ */
+class RowPairs {
+  readonly #second: [TableName, Buffer, Buffer][] = [];
+  #isSecond = true;
+
+  constructor(
+    private readonly putNow: PutRow,
+    private readonly pageBytes: number,
+  ) {}
+
+  readonly put: PutRow = (table, key, value) => {
+    const bytes = key.length + value.length + rowHeadBytes;
+    if (Math.floor((this.pageBytes - pageHeadBytes) / bytes) === 2) {
+      this.#isSecond = !this.#isSecond;
+      if (this.#isSecond) return void this.#second.push([table, key, value]);
+    }
+    this.putNow(table, key, value);
+  };
+
+  finish(): void {
+    for (const [table, key, value] of this.#second) this.putNow(table, key, value);
+  }
+}
+
 /** One LMDB file and its tables. */
 export class Tables {
   readonly #root: Root;
   readonly #handles: Record<TableName, Handle>;
   readonly inPlace: InPlaceReads;
+  readonly #pageBytes: number;
   #failed = false;
 
   constructor(readonly path: string) {
@@ -97,6 +130,7 @@ export class Tables {
       this.#handles = Object.fromEntries(handles) as Record<TableName, Handle>;
       this.inPlace = new InPlaceReads(this.#root, path);
       cutWrittenList(this.#root);
+      this.#pageBytes = (this.#root.getStats() as { pageSize: number }).pageSize;
     } catch (error) {
       throw explainStorageError(error, path);
     }
@@ -148,7 +182,7 @@ export class Tables {
   }
 
   /**
-   * Queues writes as one atomic commit. Resolves when it is on disk: lmdb's own promise may resolve
+   * Queues writes as one atomic commit, no row twice. Resolves when it is on disk: lmdb's own promise may resolve
    * before the fsync, so `flushed` is awaited as well, read before anything else is queued. Calls
    * `onVisible` as soon as readers can see it.
    */
@@ -157,10 +191,10 @@ export class Tables {
     onVisible?: () => void,
   ): Promise<void> {
     const committed = this.#root.batch(() => {
-      writes(
-        (table, key, value) => void this.#handles[table].put(key, value),
-        (table, key) => void this.#handles[table].remove(key),
-      );
+      const put: PutRow = (table, key, value) => void this.#handles[table].put(key, value);
+      const pairs = new RowPairs(put, this.#pageBytes);
+      writes(pairs.put, (table, key) => void this.#handles[table].remove(key));
+      pairs.finish();
     });
     // lmdb wraps the batch in one of its own; without a handler the rejection of that promise would
     // be unhandled.
