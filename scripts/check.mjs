@@ -24,6 +24,7 @@ const checks = [
     node,
     [bin('typescript', 'tsc'), '-p', 'packages/dashboard/tsconfig.tests.json'],
   ],
+  ['types of the Python SDK', node, [bin('pyright'), '-p', 'sdks/python']],
   ['generated code is up to date', 'npm', ['run', '--silent', 'generate', '--', '--check']],
   ['reference is up to date', node, ['scripts/reference.mjs', '--check']],
   ['proto lint', 'npm', ['run', '--silent', 'lint', '-w', '@millrace/contract']],

@@ -1,9 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const folder = fileURLToPath(new URL('../sdks/python', import.meta.url));
-const root = fileURLToPath(new URL('..', import.meta.url));
 
 function pythonVersion(): number {
   const { stdout } = spawnSync('python3', ['-c', 'import sys; print(sys.version_info[1])']);
@@ -22,12 +21,5 @@ describe.skipIf(!hasPython)('Python SDK (needs python3, 3.11 or newer)', () => {
     });
     expect(run.stderr).toMatch(/^OK$/m);
     expect(run.status).toBe(0);
-  });
-
-  test('its types hold', () => {
-    const pyright = `${root}node_modules/pyright/index.js`;
-    expect(execFileSync(process.execPath, [pyright, '-p', folder], { encoding: 'utf8' })).toContain(
-      '0 errors',
-    );
   });
 });

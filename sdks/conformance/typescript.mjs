@@ -100,8 +100,8 @@ function flowHandlers() {
   };
 }
 
-function startWorker(queue, onStart = () => {}) {
-  const options = { ...server, queue, leaseMs: 1_000, onError: () => {} };
+function startWorker(queue, { lease_ms: leaseMs = 30_000 }, onStart = () => {}) {
+  const options = { ...server, queue, leaseMs, onError: () => {} };
   return createWorker(options, tasks, { ...handlers(onStart), ...flowHandlers() });
 }
 
@@ -135,7 +135,7 @@ async function run(scenario) {
   const body = { callback: { protocol: 'pull' }, ...scenario.config };
   await api.call('putQueueConfig', { path: { queue }, body });
   const started = deferred();
-  const worker = startWorker(queue, started.resolve);
+  const worker = startWorker(queue, scenario, started.resolve);
   const ids = await submitAll(queue, scenario);
   if (scenario.then === 'cancel') {
     await api.call('cancelTask', { path: { id: await started.promise }, body: {} });
@@ -154,8 +154,9 @@ function deferred() {
   return { promise, resolve };
 }
 
-async function resume(queue) {
-  const worker = startWorker(queue);
+async function resume(scenario) {
+  const queue = `${MILLRACE_PREFIX}-${scenario.name}`;
+  const worker = startWorker(queue, scenario);
   for (;;) {
     const { pending, in_flight } = await api.call('getStats', { path: { queue } });
     if (pending + in_flight === 0) break;
@@ -166,7 +167,7 @@ async function resume(queue) {
 
 for (const scenario of JSON.parse(readFileSync(process.argv[2], 'utf8'))) {
   if (MILLRACE_ONLY ? scenario.name !== MILLRACE_ONLY : scenario.expect_after_crash) continue;
-  if (MILLRACE_RESUME) await resume(`${MILLRACE_PREFIX}-${scenario.name}`);
+  if (MILLRACE_RESUME) await resume(scenario);
   else await run(scenario);
 }
 process.exit(0);

@@ -121,8 +121,9 @@ handlers = {
 }
 
 
-def worker(name: str) -> Worker:
-    return Worker(queue, name, handlers, lease=1.0, on_error=lambda error: None)
+def worker(name: str, scenario: dict[str, Any]) -> Worker:
+    lease = scenario.get("lease_ms", 30_000) / 1000
+    return Worker(queue, name, handlers, lease=lease, on_error=lambda error: None)
 
 
 def submit(name: str, scenario: dict[str, Any]) -> list[str]:
@@ -158,12 +159,12 @@ for scenario in json.load(open(sys.argv[1])):
         continue
     name = f"{env['MILLRACE_PREFIX']}-{scenario['name']}"
     if env.get("MILLRACE_RESUME"):
-        with worker(name):
+        with worker(name, scenario):
             while (stats := queue.stats(name))["pending"] + stats["in_flight"] > 0:
                 time.sleep(0.05)
         continue
     queue.configure(name, {"callback": {"protocol": "pull"}, **scenario.get("config", {})})
-    with worker(name):
+    with worker(name, scenario):
         ids = submit(name, scenario)
         if scenario.get("then") == "cancel":
             has_started.wait(60)

@@ -27,6 +27,7 @@ type scenario struct {
 		Ref   string `json:"ref"`
 		Count int    `json:"count"`
 	} `json:"many"`
+	LeaseMs          int    `json:"lease_ms"`
 	Then             string `json:"then"`
 	ExpectAfterCrash any    `json:"expect_after_crash"`
 }
@@ -202,15 +203,19 @@ func main() {
 		}
 		name := os.Getenv("MILLRACE_PREFIX") + "-" + each.Name
 		if os.Getenv("MILLRACE_RESUME") != "" {
-			resume(queue, name)
+			resume(queue, name, each)
 			continue
 		}
 		run(queue, name, each)
 	}
 }
 
-func work(queue *millrace.Queue, name string) (stop func()) {
-	options := &millrace.WorkerOptions{Lease: time.Second, OnError: func(error) {}}
+func work(queue *millrace.Queue, name string, s scenario) (stop func()) {
+	lease := 30 * time.Second
+	if s.LeaseMs > 0 {
+		lease = time.Duration(s.LeaseMs) * time.Millisecond
+	}
+	options := &millrace.WorkerOptions{Lease: lease, OnError: func(error) {}}
 	worker := must(millrace.NewWorker(queue, name, handlers(), options))
 	working, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -230,7 +235,7 @@ func run(queue *millrace.Queue, name string, s scenario) {
 		config[key] = value
 	}
 	check(queue.Configure(ctx, name, config))
-	stop := work(queue, name)
+	stop := work(queue, name, s)
 	ids := submit(queue, name, s)
 	if s.Then == "cancel" {
 		check(queue.Cancel(ctx, <-started, ""))
@@ -285,8 +290,8 @@ func submit(queue *millrace.Queue, name string, s scenario) (ids []string) {
 	return ids
 }
 
-func resume(queue *millrace.Queue, name string) {
-	stop := work(queue, name)
+func resume(queue *millrace.Queue, name string, s scenario) {
+	stop := work(queue, name, s)
 	defer stop()
 	for {
 		stats := must(queue.Stats(ctx, name))
