@@ -80,11 +80,14 @@ function vectorIndex({ collection }: QuerySource, { field, vector }: CheckedNear
 const everyEntry = { start: Buffer.of(0), end: Buffer.of(0xff) };
 const chunkRows = 1_024;
 
-/** Calls `visit` with the stored vector of every entry, `undefined` where there is none. */
+/** Receives the place of an id, and its stored vector: `undefined` where there is none. */
+type VectorVisit = (key: Uint8Array, idAt: number, vector: Float32Array | undefined) => boolean;
+
+/** Calls `visit` with every entry; true ends a chunk, after which `isOver` decides. */
 async function eachVector(
   { view, slice }: QuerySource,
   { id, compiled }: QueryIndex,
-  visit: (id: string, vector: Float32Array | undefined) => boolean,
+  visit: VectorVisit,
   isOver: () => boolean = () => false,
 ): Promise<void> {
   const vector = new Float32Array(compiled.definition.dims ?? 0);
@@ -92,10 +95,10 @@ async function eachVector(
     let rest: Uint8Array | undefined;
     let count = 0;
     view.entryRows(id, { start, end: everyEntry.end }, (key, _start, end, value, valueEnd) => {
-      const name = latin1(key, end - idLength);
-      const isFull = visit(name, decodeVector(value, valueEnd, vector) ? vector : undefined);
+      const idAt = end - idLength;
+      const isFull = visit(key, idAt, decodeVector(value, valueEnd, vector) ? vector : undefined);
       if (!isFull && ++count < chunkRows) return false;
-      rest = Buffer.concat([Buffer.of(1), Buffer.from(name, 'latin1'), Buffer.of(0)]);
+      rest = Buffer.concat([vectorTag, key.subarray(idAt, end), Buffer.of(0)]);
       return true;
     });
     start = rest;
@@ -159,16 +162,22 @@ class NearSearch {
   async all(max: number): Promise<boolean> {
     let waiting: string[] = [];
     let count = 0;
-    const see = (id: string, vector: Float32Array | undefined) => {
+    // Until the best are known every vector waits, and each that waits is read again. With a filter
+    // that few match they stay unknown.
+    let maxWaiting = enoughFor(this.near);
+    const see: VectorVisit = (key, idAt, vector) => {
       count++;
       // The best of the stored vectors, which may be rounded, are compared exactly.
       const score = vector ? this.similarity(vector) : Infinity;
-      if (!this.#own.has(id) && this.best.mayTake(score)) waiting.push(id);
-      return waiting.length >= chunkRows;
+      if (!this.best.mayTake(score)) return false;
+      const id = latin1(key, idAt);
+      if (!this.#own.has(id)) waiting.push(id);
+      return waiting.length >= maxWaiting;
     };
     const compareWaiting = () => {
       const ids = waiting;
       waiting = [];
+      maxWaiting = Math.max(maxWaiting, Math.min(2 * maxWaiting, chunkRows));
       for (const id of ids) this.compare(id);
       return count > max;
     };
@@ -193,7 +202,7 @@ class NearSearch {
       const slot = codes.slots.get(name);
       if (slot !== undefined) scores[slot] = -Infinity;
     }
-    const enough = 4 * this.near.k + 32;
+    const enough = enoughFor(this.near);
     let matches = 0;
     for (let size = enough; matches < enough; size *= 4) {
       const slots = highest(scores, size);
@@ -206,6 +215,11 @@ class NearSearch {
       if (slots.length < size) return;
     }
   }
+}
+
+/** Vectors to compare exactly, so that the best are among them. */
+function enoughFor({ k }: CheckedNear): number {
+  return 4 * k + 32;
 }
 
 /** The int8 codes of all vectors of an index at one commit. */
@@ -301,9 +315,9 @@ async function readCodes(source: QuerySource, index: QueryIndex): Promise<Codes 
   const most = Math.floor(maxCodeBytes / (dims + 64));
   const codes = new Codes(source.view.seq, metric, dims);
   let isComplete = true;
-  const add = (id: string, vector: Float32Array | undefined) => {
+  const add: VectorVisit = (key, idAt, vector) => {
     isComplete &&= vector !== undefined && codes.ids.length < most;
-    if (isComplete) codes.add(id, vector!);
+    if (isComplete) codes.add(latin1(key, idAt), vector!);
     return false;
   };
   await eachVector(source, index, add, () => !isComplete);
@@ -353,12 +367,13 @@ function valueAt(top: Json | undefined, field: string): Json | undefined {
 /** How near a vector is: higher is nearer. */
 function similarityOf(metric: string, wanted: Float32Array): (vector: ArrayLike<number>) => number {
   const { length } = wanted;
-  const dot = (vector: ArrayLike<number>) => {
-    let sum = 0;
-    for (let i = 0; i < length; i++) sum += wanted[i]! * vector[i]!;
-    return sum;
-  };
-  if (metric === 'dot') return dot;
+  if (metric === 'dot') {
+    return (vector) => {
+      let sum = 0;
+      for (let i = 0; i < length; i++) sum += wanted[i]! * vector[i]!;
+      return sum;
+    };
+  }
   if (metric === 'l2') {
     return (vector) => {
       let sum = 0;
@@ -368,10 +383,15 @@ function similarityOf(metric: string, wanted: Float32Array): (vector: ArrayLike<
   }
   const norm = Math.hypot(...wanted);
   return (vector) => {
+    let dot = 0;
     let squares = 0;
-    for (let i = 0; i < length; i++) squares += vector[i]! ** 2;
+    for (let i = 0; i < length; i++) {
+      const one = vector[i]!;
+      dot += wanted[i]! * one;
+      squares += one * one;
+    }
     const lengths = norm * Math.sqrt(squares);
-    return lengths === 0 ? 0 : dot(vector) / lengths;
+    return lengths === 0 ? 0 : dot / lengths;
   };
 }
 
