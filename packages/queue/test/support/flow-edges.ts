@@ -170,8 +170,8 @@ export function flowEdgeTests(name: string, openStore?: OpenStore): void {
           const done = await settle(first, { ...suspension, outcome: 'complete' });
           expect([done.status, done.error!.code]).toEqual([422, 'INVALID_CLAIM']);
         }
-        const kept = await settle(first, { ...suspension, result: 1 });
-        expect(kept.status).toBe(422);
+        const refused = await settle(first, { ...suspension, result: 1 });
+        expect(refused.status).toBe(422);
         const many = await settle(first, { ...suspension, ...steps('a', 'b', 'c') });
         expect([many.status, many.error!.code]).toEqual([422, 'TOO_MANY_STEPS']);
         expect(await task(id)).toMatchObject({ status: 'IN_FLIGHT' });

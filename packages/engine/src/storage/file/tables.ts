@@ -182,9 +182,10 @@ export class Tables {
   }
 
   /**
-   * Queues writes as one atomic commit, no row twice. Resolves when it is on disk: lmdb's own promise may resolve
-   * before the fsync, so `flushed` is awaited as well, read before anything else is queued. Calls
-   * `onVisible` as soon as readers can see it.
+   * Queues writes as one atomic commit. A row is written once, because the order of the writes may
+   * change. Resolves when it is on disk: lmdb's own promise may resolve before the fsync, so
+   * `flushed` is awaited as well, read before anything else is queued. Calls `onVisible` as soon as
+   * readers can see it.
    */
   async commit(
     writes: (put: PutRow, remove: RemoveRow) => void,
