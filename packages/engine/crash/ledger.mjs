@@ -7,9 +7,11 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 export class Ledger {
   #file;
   #next = 0;
+  #onFirstAnswer;
 
-  constructor(path) {
+  constructor(path, onFirstAnswer) {
     this.#file = openSync(path, 'a');
+    this.#onFirstAnswer = onFirstAnswer;
   }
 
   /** Notes what is about to be asked of the database. */
@@ -22,6 +24,8 @@ export class Ledger {
   /** Notes that the database has answered. */
   answered(number, answer) {
     this.#write({ number, answer });
+    this.#onFirstAnswer?.();
+    this.#onFirstAnswer = undefined;
   }
 
   close() {
