@@ -42,7 +42,7 @@ export function settleInFlow(step: Step, settlement: Settlement): SettleResult {
   return runNow(settleRecorded(settlement, recorded), flowIo(step, settlement.now));
 }
 
-/** Records steps as the program of the port does, which would take half as long again. */
+/** Records steps as the program of the port does, without its generator for each read. */
 export function recordSteps(step: Step, request: StepRecords): StepResult {
   const { id, steps } = request;
   const found = step.find(id);
