@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
+import { readSavings } from '../savings/savings.js';
 import { familyRates, knownSum, priceText, unpriced } from '../usage/spend-screen.js';
 import { readWholeSpend } from '../usage/whole-spend.js';
 import { humanCount } from '@millrace/kit/units';
@@ -9,26 +9,12 @@ import { asTyped } from '../base/command-name.js';
 import { rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 
-type SavingsReport = DaemonSchema<'SavingsReport'>;
-
 /** Shows spend beside savings. With --json: both documents of the REST API. */
 export async function showCost(flags: DaemonFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const [spend, savings] = await Promise.all([readWholeSpend(api, tools), api.call('getSavings')]);
-  if (!isSavingsReport(savings)) {
-    throw new Refusal(
-      'UNAVAILABLE',
-      `${api.url} returned no savings report. It may be another version of Millrace.`,
-    );
-  }
+  const [spend, savings] = await Promise.all([readWholeSpend(api, tools), readSavings(api)]);
   const document = { spend, savings };
   tools.terminal.show(document, (out) => costScreen(document, out));
-}
-
-function isSavingsReport(value: unknown): value is SavingsReport {
-  if (typeof value !== 'object' || value === null) return false;
-  const { axes } = value as Partial<SavingsReport>;
-  return typeof axes?.context === 'object' && typeof axes.offload === 'object';
 }
 
 export interface Cost {

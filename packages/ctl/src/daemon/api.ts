@@ -120,3 +120,9 @@ export async function dashboardLink(api: DaemonApi): Promise<{ url: string; isLo
   const { code } = await api.call('createLoginCode');
   return { url: `${api.url}/#login=${code}`, isLogin: true };
 }
+
+/** The refusal of a response that has not the form of this version. */
+export function otherVersion({ url }: DaemonApi, what: string): Refusal {
+  const detail = `${url} returned no ${what}. It may be another version of Millrace.`;
+  return new Refusal('UNAVAILABLE', detail);
+}

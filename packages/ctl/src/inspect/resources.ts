@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
-import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { daemonApi, otherVersion, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { refresh } from '../base/watching.js';
 import { parseSince } from '../base/since.js';
@@ -37,7 +37,7 @@ async function now(api: DaemonApi, { terminal: { out, json } }: Tools): Promise<
     api.call('getMetrics'),
     json ? new Map<string, string>() : namesOf(api),
   ]);
-  if (!isMetrics(metrics)) throw stranger(api, 'metrics');
+  if (!isMetrics(metrics)) throw otherVersion(api, 'metrics');
   return { document: metrics, screen: json ? '' : resourcesScreen(metrics, names, out) };
 }
 
@@ -49,7 +49,7 @@ async function history(api: DaemonApi, since: string, tools: Tools): Promise<See
     api.call('getMetricsHistory', { query: { since: text, ...step } }),
     json ? new Map<string, string>() : namesOf(api),
   ]);
-  if (!isHistory(found)) throw stranger(api, 'metrics history');
+  if (!isHistory(found)) throw otherVersion(api, 'metrics history');
   return {
     document: found,
     screen: json ? '' : historyScreen(found, names, systemClock.now(), out),
@@ -98,11 +98,4 @@ function isMetrics(value: unknown): value is DaemonSchema<'Metrics'> {
 function isHistory(value: unknown): value is DaemonSchema<'MetricsHistory'> {
   const { samples, step_s } = (value ?? {}) as Partial<DaemonSchema<'MetricsHistory'>>;
   return Array.isArray(samples) && samples.every(isMetrics) && typeof step_s === 'number';
-}
-
-function stranger({ url }: DaemonApi, what: string): Refusal {
-  return new Refusal(
-    'UNAVAILABLE',
-    `${url} returned no ${what}. It may be another version of Millrace.`,
-  );
 }

@@ -15,7 +15,14 @@ export function rightAligned(texts: readonly string[]): string[] {
   return texts.map((text) => ' '.repeat(width - widthOf(text)) + text);
 }
 
-/** An ASCII bar. A value above 0 is never empty; only the maximum is full. */
+/** An ASCII bar. A share above 0 is never empty; only 1 is full. */
+export function bar(share: number, cells = 20): string {
+  const full = Math.max(0, Math.min(1, share)) * cells;
+  const filled = share >= 1 ? cells : Math.min(cells - 1, Math.ceil(full));
+  return `${'#'.repeat(filled)}${'.'.repeat(cells - filled)}`;
+}
+
+/** The same for a value and its maximum, rounded. */
 export function barOf(value: number, top: number, cells: number): string {
   if (top <= 0 || value <= 0) return '.'.repeat(cells);
   const share = (Math.min(value, top) / top) * cells;
@@ -36,4 +43,11 @@ export function sparkline(values: readonly number[], width: number): string {
       return bars[Math.max(1, Math.round((value / top) * steps))]!;
     })
     .join('');
+}
+
+/** `2026-01-14 10:12`, local time. */
+export function localTime(timestamp: string): string {
+  const at = new Date(timestamp);
+  const wall = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
+  return wall.toISOString().slice(0, 16).replace('T', ' ');
 }

@@ -1,13 +1,12 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
+import { bar, localTime } from '../render/figures.js';
 import { plain } from '../render/paint.js';
 import {
   auditScreen,
-  localTime,
   savingsScreen,
   benchmarkScreen,
-  bar,
   dollars,
   exact,
   percent,

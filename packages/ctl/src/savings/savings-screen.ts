@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
-import { sparkline } from '../render/figures.js';
+import { bar, localTime, rightAligned, sparkline } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { wrap, cut, printable } from '../render/text.js';
 
@@ -62,8 +62,8 @@ function axes({ axes: { context, offload }, events }: SavingsReport, sheet: Shee
 function features({ features: rows }: SavingsReport, sheet: Sheet): string {
   const isWide = sheet.columns >= wideColumns;
   const [raw, saved] = [
-    alignedRight(['WITHOUT', ...rows.map((row) => humanCount(row.raw_tokens))]),
-    alignedRight(['SAVED', ...rows.map((row) => humanCount(row.saved_tokens))]),
+    rightAligned(['WITHOUT', ...rows.map((row) => humanCount(row.raw_tokens))]),
+    rightAligned(['SAVED', ...rows.map((row) => humanCount(row.saved_tokens))]),
   ];
   const titles = ['FEATURE', 'EVENTS', raw[0]!, saved[0]!, '', ...(isWide ? [''] : [])];
   return renderTable(
@@ -109,13 +109,6 @@ function basis(report: SavingsReport, { columns, paint }: Sheet): string {
         '--calibrate` to measure the ratio.';
   const lines = wrap(asTyped(text), Math.min(columns, 100));
   return lines.map((line) => `${paint('dim', line)}\n`).join('');
-}
-
-/** `2026-01-14 10:12`, local time. */
-export function localTime(timestamp: string): string {
-  const at = new Date(timestamp);
-  const wall = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
-  return wall.toISOString().slice(0, 16).replace('T', ' ');
 }
 
 type Sample = DaemonSchema<'SavingsSample'>;
@@ -167,9 +160,9 @@ const usdPerMillion = 5;
 export function benchmarkScreen(report: SavingsReport, sheet: Sheet): string {
   const { raw_tokens: raw, kept_tokens: used, saved_tokens: saved } = report.axes.context;
   const { saved_dollars: savedUsd, reduction_pct: reduction } = report.axes.context;
-  const tokens = alignedRight(['TOKENS', ...[raw, used, saved].map(exact)]);
+  const tokens = rightAligned(['TOKENS', ...[raw, used, saved].map(exact)]);
   const priced = [raw, used].map((count) => dollars((count * usdPerMillion) / 1e6));
-  const costs = alignedRight(['DOLLARS', ...priced, dollars(savedUsd)]);
+  const costs = rightAligned(['DOLLARS', ...priced, dollars(savedUsd)]);
   const share = raw === 0 ? 0 : used / raw;
   const rows: Cell[][] = [
     ['without', tokens[1]!, costs[1]!, { text: bar(raw === 0 ? 0 : 1), tone: 'warn' }],
@@ -204,19 +197,6 @@ export function exact(count: number): string {
 export function percent(value: number): string {
   const rounded = Math.round(value * 10) / 10;
   return `${rounded >= 100 && value < 100 ? 99.9 : rounded}%`;
-}
-
-/** An ASCII bar. A share above 0 is never empty; only 1 is full. */
-export function bar(share: number, cells = 20): string {
-  const full = Math.max(0, Math.min(1, share)) * cells;
-  const filled = share >= 1 ? cells : Math.min(cells - 1, Math.ceil(full));
-  return `${'#'.repeat(filled)}${'.'.repeat(cells - filled)}`;
-}
-
-/** Pads the texts of a column to one width. */
-export function alignedRight(texts: readonly string[]): string[] {
-  const width = Math.max(...texts.map(({ length }) => length));
-  return texts.map((text) => text.padStart(width));
 }
 
 function grouped(digits: string): string {

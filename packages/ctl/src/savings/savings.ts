@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
-import { Refusal, UsageError } from '@millrace/kit/errors';
-import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import { UsageError } from '@millrace/kit/errors';
+import { daemonApi, otherVersion, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { auditScreen, savingsScreen, benchmarkScreen } from './savings-screen.js';
 import { parseSince } from '../base/since.js';
@@ -22,13 +22,7 @@ export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<vo
     return calibrateHere({ most, data: flags.data }, tools);
   }
   const api = await daemonApi(flags, tools);
-  const report = await api.call('getSavings', { query });
-  if (!isSavingsReport(report)) {
-    throw new Refusal(
-      'UNAVAILABLE',
-      `${api.url} returned no savings report. It may be another version of Millrace.`,
-    );
-  }
+  const report = await readSavings(api, query);
   tools.terminal.show(report, () => screenOf(report, flags, tools));
 }
 
@@ -53,12 +47,17 @@ function calibrateMaxOf({ calibrateMax: text }: SavingsFlags): number {
   throw new UsageError(`--calibrate-max must be a number from 1 to 9999, not "${text}".`);
 }
 
-function isSavingsReport(value: unknown): value is SavingsReport {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'axes' in value &&
-    'features' in value &&
-    Array.isArray(value.features)
-  );
+/** Refuses what another program or version answers. */
+export async function readSavings(
+  api: DaemonApi,
+  query: Partial<ReturnType<typeof queryOf>> = {},
+): Promise<SavingsReport> {
+  const report = await api.call('getSavings', { query });
+  if (isSavingsReport(report)) return report;
+  throw otherVersion(api, 'savings report');
+}
+
+function isSavingsReport(value: unknown): boolean {
+  const { axes, features } = (value ?? {}) as Partial<SavingsReport>;
+  return Boolean(axes?.context && axes.offload) && Array.isArray(features);
 }

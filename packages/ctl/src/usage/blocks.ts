@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Flags, Tools } from '../base/tools.js';
-import { dollars, rightAligned } from '../render/figures.js';
+import { dollars, localTime, rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { priceText } from './spend-screen.js';
 
@@ -52,14 +52,6 @@ export function blocksScreen(
 function tokensOf(block: UsageBlock): number {
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = block;
   return input_tokens + output_tokens + cache_read_tokens + cache_write_tokens;
-}
-
-/** `2026-01-15 09:00` in the zone of the machine. */
-function localTime(stamp: string): string {
-  const at = new Date(stamp);
-  const two = (value: number) => String(value).padStart(2, '0');
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
 export async function showValue(flags: DaemonFlags, tools: Tools): Promise<void> {

@@ -1,7 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
-import { Refusal } from '@millrace/kit/errors';
-import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import { daemonApi, otherVersion, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
 import { parseSince } from '../base/since.js';
 import { humanDuration } from '@millrace/kit/units';
@@ -19,12 +18,7 @@ export async function showInsights(
   const insights = await api.call('getInsights', {
     query: from === undefined ? {} : { since: from },
   });
-  if (!isInsights(insights)) {
-    throw new Refusal(
-      'UNAVAILABLE',
-      `${api.url} returned no insights. It may be another version of Millrace.`,
-    );
-  }
+  if (!isInsights(insights)) throw otherVersion(api, 'insights');
   tools.terminal.show(insights, (out) => insightsScreen(insights, out));
 }
 

@@ -1,9 +1,9 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { Refusal } from '@millrace/kit/errors';
-import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import { daemonApi, otherVersion, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
 import { humanAge, humanDuration } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
+import { bar } from '../render/figures.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
@@ -19,13 +19,7 @@ export async function showUsage(
 ): Promise<void> {
   const api = await daemonApi(flags, tools);
   const document = await api.call('getUsage', { query: refresh ? { refresh } : {} });
-  if (!isUsageDocument(document)) {
-    throw new Refusal(
-      'UNAVAILABLE',
-      `${api.url} returned no usage document of version 1. It may be another version of ` +
-        'Millrace.',
-    );
-  }
+  if (!isUsageDocument(document)) throw otherVersion(api, 'usage document of version 1');
   tools.terminal.show(document, (out) => usageScreen(document, out));
   if (document.backends.some(({ status }) => troubles.has(status))) tools.exitWith(2);
 }
@@ -55,7 +49,6 @@ const tones: Readonly<Record<BackendUsage['status'], Tone>> = {
   not_installed: 'dim',
 };
 
-const barCells = 20;
 /** Minimum width for a bar beside the figure. */
 const wideColumns = 100;
 
@@ -110,14 +103,8 @@ function limitRow(limit: UsageLimit, now: number, isWide: boolean): Cell[] {
   return [label, figure, ...(isWide ? [barOf(used)] : []), resets];
 }
 
-/** An ASCII bar. */
 function barOf(used: number | null): Cell {
-  if (used === null) return '';
-  // A value above 0 is never empty; only 100% is full.
-  const share = Math.min(1, used / 100) * barCells;
-  const filled = used >= 100 ? barCells : Math.min(barCells - 1, Math.ceil(share));
-  const text = `${'#'.repeat(filled)}${'.'.repeat(barCells - filled)}`;
-  return { text, tone: toneOf(used) };
+  return used === null ? '' : { text: bar(used / 100), tone: toneOf(used) };
 }
 
 function toneOf(used: number): Tone {

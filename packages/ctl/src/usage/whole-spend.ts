@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
-import type { DaemonApi } from '../daemon/api.js';
+import { otherVersion, type DaemonApi } from '../daemon/api.js';
 import { whileShown } from '../db/progress.js';
 import type { Tools } from '../base/tools.js';
 
@@ -66,10 +66,7 @@ function warn({ done, of }: Scan, { terminal: { err } }: Here): void {
 export async function readSpend(api: DaemonApi): Promise<SpendRollup> {
   const rollup = await api.call('getSpend');
   if (isRollup(rollup)) return rollup;
-  throw new Refusal(
-    'UNAVAILABLE',
-    `${api.url} returned no spend rollup. It may be another version of Millrace.`,
-  );
+  throw otherVersion(api, 'spend rollup');
 }
 
 function isRollup(value: unknown): value is SpendRollup {

@@ -1,8 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import * as daemonLists from '@millrace/contract/lists/daemon';
 import { systemClock } from '@millrace/kit/clock';
-import { Refusal } from '@millrace/kit/errors';
-import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import { daemonApi, otherVersion, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
 import { listText } from '../base/list-text.js';
 import type { Sheet } from '../render/table.js';
@@ -19,15 +18,10 @@ export async function showBranches(flags: BranchesFlags, tools: Tools): Promise<
   const standings = await api.call('listBranches', {
     query: flags.refresh ? { refresh: true } : {},
   });
-  if (!isStandings(standings)) {
-    throw new Refusal(
-      'UNAVAILABLE',
-      `${api.url} returned no branches. It may be another version of Millrace.`,
-    );
-  }
-  const { out } = tools.terminal;
-  const screen = () => branchesScreen(standings.branches, systemClock.now(), out);
-  tools.terminal.show(standings, () => screen());
+  if (!isStandings(standings)) throw otherVersion(api, 'branches');
+  tools.terminal.show(standings, (out) =>
+    branchesScreen(standings.branches, systemClock.now(), out),
+  );
 }
 
 function isStandings(value: unknown): value is DaemonSchema<'BranchStandings'> {
