@@ -142,7 +142,7 @@ test('list loads nothing that is slow to load', async () => {
     /node_modules\/(?!commander)|\/daemon\/dist\/|\/contract\/dist\/(?!(daemon|queue)\.js|lists\/|generated\/\w+\.(codes|operations)\.js)|\/kit\/dist\/(?!base\/(errors|units|clock)|config\/nearest)/;
   expect(files.filter((file) => slow.test(file))).toEqual([]);
   const bytes = (await filesRunBy([CTL])).map((file) => statSync(fileURLToPath(file)).size);
-  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(260_000);
+  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(265_000);
 });
 
 const ctlOfThePackage = fileURLToPath(new URL('../bin/ctl.js', import.meta.url));

@@ -6,7 +6,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { callbackGuard, parseAllowlist, RequestAbort } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { traceOf } from '../src/core/callback-headers.js';
 import { sampleConfig } from '../src/delivery/delivery.test-support.js';
 import { GrpcHandlerClient, type GrpcHandlersOptions } from '../src/delivery/grpc-handlers.js';
@@ -300,9 +300,8 @@ describe('client', () => {
 
   test('proxy: a proxy of the environment is not used', async () => {
     const { url } = await handlerOf();
-    const before = { ...process.env };
-    onTestFinished(() => void (process.env = before));
-    process.env['http_proxy'] = process.env['grpc_proxy'] = 'http://127.0.0.1:9';
+    onTestFinished(() => void vi.unstubAllEnvs());
+    for (const name of ['http_proxy', 'grpc_proxy']) vi.stubEnv(name, 'http://127.0.0.1:9');
     const client = newClient([{ ...loopback, scheme: 'grpc' }]);
     expect((await executeAt(client, url)).outcome.kind).toBe('succeeded');
   });
