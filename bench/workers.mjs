@@ -13,7 +13,8 @@ export const summary = 'SDK workers beside BullMQ, pg-boss and graphile-worker, 
 
 /** A short run has short pauses too. */
 const settlingMs = (seconds) => Math.min(3_000, seconds * 600);
-const warmUpSeconds = (seconds) => Math.min(1, seconds);
+/** Long enough that the code of servers and SDKs is compiled: before that, rounds differ by a third. */
+const warmUpSeconds = (seconds) => Math.min(4, seconds);
 const peerNames = ['bullmq', 'pg-boss', 'graphile-worker'];
 const measures = {
   endToEnd: 'submitted by 64 loops and handled, tasks/s',
