@@ -62,26 +62,40 @@ export interface RunRequest extends Omit<HandlerCall<unknown>, 'payload'> {
   readonly contentType: string;
 }
 
+/** What a handler gets. `signal` and `step` are read on demand, which may create them. */
+class Call implements HandlerCall<unknown> {
+  readonly task: TaskInfo;
+  readonly progress: HandlerCall<unknown>['progress'];
+  readonly dependencies: readonly TaskDependency[];
+  readonly #request: RunRequest;
+
+  constructor(
+    readonly payload: unknown,
+    request: RunRequest,
+  ) {
+    this.#request = request;
+    this.task = request.task;
+    this.progress = request.progress;
+    this.dependencies = request.dependencies;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  get step(): Step<TaskTypes> {
+    return this.#request.step;
+  }
+}
+
 /** Checks the payload and builds what the handler gets. */
 export async function handlerCall(
   tasks: Tasks<TaskTypes>,
   request: RunRequest,
 ): Promise<HandlerCall<unknown>> {
-  const { bytes, contentType, task, progress } = request;
+  const { bytes, contentType, task } = request;
   const payload = await readPayload(tasks, task.handlerRef, decodePayload(bytes, contentType));
-  return {
-    payload,
-    task,
-    // Read on demand, which may create it.
-    get signal() {
-      return request.signal;
-    },
-    progress,
-    dependencies: request.dependencies,
-    get step() {
-      return request.step;
-    },
-  };
+  return new Call(payload, request);
 }
 
 export function handlerOf(handlers: AnyHandlers, ref: string): (call: never) => unknown {

@@ -26,8 +26,8 @@ describe.each(['Node', 'other runtimes'])('payload: in %s', (runtime) => {
   });
 
   test('is bytes with memory of their own', async () => {
-    const { payloadBytes } = await load();
-    const bytes = payloadBytes('AP+A');
+    const { decodePayload, payloadBytes } = await load();
+    const bytes = decodePayload(payloadBytes('AP+A'), 'image/png') as Uint8Array;
     expect(bytes).toEqual(new Uint8Array([0, 255, 128]));
     expect(bytes.buffer.byteLength).toBe(3);
   });

@@ -2,6 +2,7 @@ import { PermanentError, ValidationError } from './errors.js';
 
 const jsonType = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i;
 const chunkBytes = 0x8000;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 // With `btoa`, encoding takes eight times as long: a third of the CPU time of a submitting process.
 const nodeBuffer = (globalThis as { Buffer?: typeof Buffer }).Buffer;
@@ -31,8 +32,7 @@ export function encodeBase64(bytes: Uint8Array): string {
 /** The bytes of a payload, which some transports have as base64. */
 export function payloadBytes(payload: string | Uint8Array): Uint8Array {
   if (typeof payload !== 'string') return payload;
-  // Copied: the memory of a small Buffer is shared with others.
-  if (nodeBuffer) return new Uint8Array(nodeBuffer.from(payload, 'base64'));
+  if (nodeBuffer) return nodeBuffer.from(payload, 'base64');
   const binary = atob(payload);
   const bytes = new Uint8Array(binary.length);
   for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at);
@@ -42,9 +42,10 @@ export function payloadBytes(payload: string | Uint8Array): Uint8Array {
 /** JSON as its value, no bytes as undefined, anything else as bytes. */
 export function decodePayload(bytes: Uint8Array, contentType: string): unknown {
   if (bytes.length === 0) return undefined;
-  if (!jsonType.test(contentType)) return bytes;
+  // Copied: the memory of a small Buffer is shared with others.
+  if (!jsonType.test(contentType)) return new Uint8Array(bytes);
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
+    return JSON.parse(utf8.decode(bytes)) as unknown;
   } catch (error) {
     throw new PermanentError('The payload is not JSON, although its content type says so', {
       cause: error,

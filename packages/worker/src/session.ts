@@ -221,7 +221,7 @@ export class SessionTransport implements QueueTransport {
       (body, payloads) =>
         (body as { tasks: SentTask[] }).tasks.map(
           // Copied: the message has the payloads of all its tasks.
-          (task): ClaimedTask => ({ ...task, payload: new Uint8Array(payloads[task.payload]!) }),
+          (task): ClaimedTask => ({ ...task, payload: Buffer.from(payloads[task.payload]!) }),
         ),
       signal,
     );

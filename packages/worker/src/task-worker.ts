@@ -5,7 +5,7 @@ import { HandlerPool } from './handler-pool.js';
 import { fromWire } from './names.js';
 import { payloadBytes } from './payload.js';
 import { Steps } from './steps.js';
-import { checkResult, definitionOf, type Tasks, type TaskTypes } from './tasks.js';
+import { checkResult, definitionOf, type TaskInfo, type Tasks, type TaskTypes } from './tasks.js';
 import { inSpan } from './tracing.js';
 import type { QueueTransport } from './transport.js';
 import { startRawWorker, type RawCall, type Worker, type WorkerOptions } from './worker.js';
@@ -14,7 +14,7 @@ const maxHandlersInClaim = 100;
 const defaultBatchWaitMs = 50;
 
 /** Calls the handler of a task with what it gets. */
-type Run = (call: HandlerCall<unknown>) => unknown;
+type RunHandler = (call: HandlerCall<unknown>) => unknown;
 
 /** The worker of any transport that runs the handlers of defined tasks. */
 export function startWorker<Types extends TaskTypes>(
@@ -89,7 +89,7 @@ function poolOf(
   return new HandlerPool(handlers, processes, 'process');
 }
 
-function runOf({ batch }: WorkerOptions, handlers: AnyHandlers): Run {
+function runOf({ batch }: WorkerOptions, handlers: AnyHandlers): RunHandler {
   if (batch) {
     const batches = new Batches(batch, handlers);
     return (call) => batches.run(call);
@@ -97,43 +97,69 @@ function runOf({ batch }: WorkerOptions, handlers: AnyHandlers): Run {
   return (call) => handlerOf(handlers, call.task.handlerRef)(call as never);
 }
 
-/** The steps of a run, made when the handler asks for them. */
-class LazySteps {
-  /** Rejects when the handler waits. */
-  readonly suspended: Promise<never>;
+/** One run of a handler: its steps are made when the handler asks for them. */
+class Run implements RunRequest {
+  readonly task: TaskInfo;
+  readonly progress: RawCall['progress'];
   #steps: Steps | undefined;
-  #reject: (reason: unknown) => void = () => undefined;
+  #suspend: (reason: unknown) => void = () => undefined;
 
   constructor(
     private readonly transport: QueueTransport,
     private readonly tasks: Tasks<TaskTypes>,
     private readonly call: RawCall,
   ) {
-    this.suspended = new Promise((_, reject) => (this.#reject = reject));
-    this.suspended.catch(() => undefined);
+    this.task = call.task.info;
+    this.progress = call.progress;
   }
 
-  get steps(): Steps {
+  get bytes(): Uint8Array {
+    return payloadBytes(this.call.claimed.payload);
+  }
+
+  get contentType(): string {
+    return this.call.claimed.payload_content_type;
+  }
+
+  get dependencies(): RunRequest['dependencies'] {
+    return fromWire(this.call.claimed.dependencies ?? []);
+  }
+
+  get signal(): AbortSignal {
+    return this.call.signal;
+  }
+
+  get step(): Steps {
+    this.#steps ??= this.#makeSteps();
+    return this.#steps;
+  }
+
+  #makeSteps(): Steps {
     const { transport, tasks, call } = this;
     const { claimed, task } = call;
-    if (!this.#steps) {
-      this.#steps = new Steps({
-        transport,
-        tasks,
-        task: task.info,
-        leaseToken: claimed.lease_token,
-        run: claimed,
-        signal: () => call.signal,
-        onLost: (error) => task.lose(error),
-      });
-      const steps = this.#steps;
-      task.takeSteps = () => {
-        const unsaved = steps.takeUnsaved();
-        return unsaved.length > 0 ? { steps: unsaved } : {};
-      };
-      steps.suspended.catch(this.#reject);
-    }
-    return this.#steps;
+    const steps = new Steps({
+      transport,
+      tasks,
+      task: task.info,
+      leaseToken: claimed.lease_token,
+      run: claimed,
+      signal: () => call.signal,
+      onLost: (error) => task.lose(error),
+    });
+    task.takeSteps = () => {
+      const unsaved = steps.takeUnsaved();
+      return unsaved.length > 0 ? { steps: unsaved } : {};
+    };
+    steps.suspended.catch(this.#suspend);
+    return steps;
+  }
+
+  /** The end of the handler, or the reason why it waits. */
+  ended(start: () => Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#suspend = reject;
+      start().then(resolve, reject);
+    });
   }
 }
 
@@ -141,28 +167,16 @@ async function runTask(
   transport: QueueTransport,
   tasks: Tasks<TaskTypes>,
   call: RawCall,
-  run: Run,
+  runHandler: RunHandler,
 ): Promise<unknown> {
-  const { claimed, task, progress } = call;
-  const lazy = new LazySteps(transport, tasks, call);
-  const request: RunRequest = {
-    bytes: payloadBytes(claimed.payload),
-    contentType: claimed.payload_content_type,
-    task: task.info,
-    get signal() {
-      return call.signal;
-    },
-    progress,
-    dependencies: fromWire(claimed.dependencies ?? []),
-    get step() {
-      return lazy.steps;
-    },
-  };
-  const context = await handlerCall(tasks, request);
-  const running = inSpan(task.info, () => call.wrap(context, () => run(context)));
-  const result = await Promise.race([running, lazy.suspended]);
+  const { info } = call.task;
+  const run = new Run(transport, tasks, call);
+  const context = await handlerCall(tasks, run);
+  const result = await run.ended(() =>
+    inSpan(info, () => call.wrap(context, () => runHandler(context))),
+  );
   try {
-    return await checkResult(tasks, task.info.handlerRef, result);
+    return await checkResult(tasks, info.handlerRef, result);
   } catch (error) {
     if (!(error instanceof ValidationError)) throw error;
     throw new InvalidResult(error.message, { cause: error });
