@@ -69,3 +69,27 @@ test('worker: progress that a handler in a thread awaits is stored before its re
   await worker.stop();
   expect(calls).toEqual(['extended', 'settled']);
 });
+
+test('worker: a retry function that throws is reported, and the queue decides', async () => {
+  const settle = vi.fn<QueueTransport['settle']>(async () => []);
+  const transport = { claim: claimOf(claimed), settle } as unknown as QueueTransport;
+  const reported: unknown[] = [];
+  const wrong = new Error('a bug in retry');
+  const worker = startRawWorker(
+    transport,
+    {
+      queue: 'mail',
+      onError: (error) => reported.push(error),
+      retry: () => {
+        throw wrong;
+      },
+    },
+    () => {
+      throw new Error('no');
+    },
+  );
+  await vi.waitFor(() => expect(settle).toHaveBeenCalled());
+  await worker.stop();
+  expect(reported).toEqual([wrong]);
+  expect(settle.mock.calls[0]![1]).toMatchObject([{ outcome: 'fail', message: 'no', retry: true }]);
+});

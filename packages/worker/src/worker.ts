@@ -157,8 +157,6 @@ class PullWorker implements Worker {
   readonly #onError: (error: unknown) => void;
   readonly #sources: readonly Source[];
   readonly #running = new Set<RunningTask>();
-  /** Tasks whose handlers have ended; the queue may not know yet. */
-  readonly #settling = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #middleware: Middleware[] = [];
   readonly #listeners = new Map<keyof WorkerEvents, Set<Listener>>();
@@ -170,6 +168,8 @@ class PullWorker implements Worker {
   #claiming = new AbortController();
   #drained: ReturnType<typeof setTimeout> | undefined;
   #isPaused = false;
+  /** Tasks of which the queue may not know yet how they ended. */
+  #unsettled = 0;
   #stopped: Promise<void> | undefined;
 
   constructor(
@@ -259,8 +259,7 @@ class PullWorker implements Worker {
     for (const source of this.#sources) {
       for (const task of source.waiting.splice(0)) this.#handBack(source, task);
     }
-    while (this.#running.size > 0) await this.#woken();
-    await Promise.all(this.#settling);
+    while (this.#unsettled > 0) await this.#woken();
     clearTimeout(timer);
     clearInterval(this.#extending);
     this.#stopListening();
@@ -371,25 +370,28 @@ class PullWorker implements Worker {
     clearTimeout(this.#drained);
     this.#running.add(task);
     if (this.#listeners.size > 0) this.#emit('active', task.info);
+    void this.#finish(source, task);
+  }
+
+  async #finish(source: Source, task: RunningTask): Promise<void> {
     const { onStopped, batchesCalls } = this.transport;
     // Where the session of a connection is refused, it falls back to REST.
     const endWatch = onStopped && batchesCalls !== false ? undefined : task.watch();
-    const settled = this.#handle(task)
-      .finally(() => {
-        endWatch?.();
-        task.isSettling = true;
-        this.#running.delete(task);
-        this.#startWaiting();
-        this.#wake();
-        if (this.#running.size === 0 && this.#listeners.has('drained')) this.#watchDrained();
-      })
-      .then((item) => item && source.settler.settle(item, () => task.leaseEnd));
-    this.#track(settled);
+    this.#unsettled++;
+    const item = await this.#handle(task);
+    endWatch?.();
+    task.isSettling = true;
+    this.#running.delete(task);
+    this.#startWaiting();
+    this.#wake();
+    if (this.#running.size === 0 && this.#listeners.has('drained')) this.#watchDrained();
+    if (item) await source.settler.settle(item, () => task.leaseEnd);
+    this.#settled();
   }
 
-  #track(settled: Promise<unknown>): void {
-    const entry: Promise<void> = settled.then(() => void this.#settling.delete(entry));
-    this.#settling.add(entry);
+  #settled(): void {
+    this.#unsettled--;
+    if (this.#stopped) this.#wake();
   }
 
   #watchDrained(): void {
@@ -403,7 +405,8 @@ class PullWorker implements Worker {
   #handBack({ settler }: Source, task: RunningTask): void {
     const { id, lease_token } = task.claimed;
     const item = { id, lease_token, outcome: 'fail', defer: true, message: 'The worker stops' };
-    this.#track(settler.settle(item as SettleItem, () => task.leaseEnd));
+    this.#unsettled++;
+    void settler.settle(item as SettleItem, () => task.leaseEnd).then(() => this.#settled());
   }
 
   /** Runs the handler. Undefined: the lease is lost, so there is nothing to settle. */
@@ -430,7 +433,7 @@ class PullWorker implements Worker {
       }
       this.#emit('failed', info, error);
       const { errorType, message, stack, isPermanent, retryAfterMs } = failureOf(error);
-      const decision = isPermanent ? 'dead' : this.options.retry?.(error, info.attempt);
+      const decision = isPermanent ? 'dead' : this.#decide(error, info.attempt);
       return {
         ...lease,
         outcome: 'fail',
@@ -443,6 +446,16 @@ class PullWorker implements Worker {
         ...(retryAfterMs !== undefined && { retry_after_ms: Math.round(retryAfterMs) }),
         ...(typeof decision === 'number' && { delay_ms: Math.round(decision) }),
       };
+    }
+  }
+
+  /** What the program says about a retry; undefined: the queue decides. */
+  #decide(error: unknown, attempt: number): number | 'dead' | undefined {
+    try {
+      return this.options.retry?.(error, attempt);
+    } catch (failure) {
+      this.#onError(failure);
+      return undefined;
     }
   }
 
