@@ -37,6 +37,19 @@ export interface StepContext {
   readonly idempotencyKey: string;
 }
 
+/** Its signal is read on demand, which may create it. */
+class UntimedStep implements StepContext {
+  constructor(
+    readonly attempt: number,
+    readonly idempotencyKey: string,
+    private readonly signalOf: () => AbortSignal,
+  ) {}
+
+  get signal(): AbortSignal {
+    return this.signalOf();
+  }
+}
+
 /** What the payload of an agent's task has. */
 export interface AgentTask {
   queue: string;
@@ -308,13 +321,7 @@ export class Steps implements Step<TaskTypes> {
   ): Result | Promise<Result> {
     const { options } = this;
     if (timeoutMs !== undefined) return this.#callInTime(fn, about, timeoutMs);
-    return fn({
-      ...about,
-      // Read on demand, which may create it.
-      get signal() {
-        return options.signal();
-      },
-    });
+    return fn(new UntimedStep(about.attempt, about.idempotencyKey, options.signal));
   }
 
   async #callInTime<Result>(
