@@ -3,20 +3,38 @@
  * fault. `npm run test:campaigns` runs the tests that have a larger size, at full size. Further
  * arguments go to vitest.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bin, prepare, root, run } from './prepare.mjs';
+import { bin, prepare, root, run, say } from './prepare.mjs';
 
 const hasTwoSizes = /\/support\/campaign\.js|import \{ appearancesOf\b/;
 const args = process.argv.slice(2);
 const isFull = args[0] === '--campaigns';
 const given = isFull ? [...campaignFiles(), ...args.slice(1)] : args;
 prepare();
-run(
-  process.execPath,
-  [bin('vitest'), 'run', ...given],
-  isFull ? { MILLRACE_CAMPAIGN: 'full' } : {},
-);
+run(process.execPath, [bin('vitest'), 'run', ...given], {
+  TMPDIR: temporaryFolder(),
+  ...(isFull && { MILLRACE_CAMPAIGN: 'full' }),
+});
+
+/**
+ * The folder for temporary files of this run. It goes with the run, also with one that is
+ * interrupted, and the run names what its tests have left there.
+ */
+function temporaryFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'mr-'));
+  // PostgreSQL runs as another user where the tests run as root.
+  chmodSync(folder, 0o755);
+  // With these the end of vitest is waited for.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined);
+  process.once('exit', () => {
+    const left = readdirSync(folder);
+    if (left.length > 0) say(`Left in the temporary folder: ${left.join(' ')}`);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  return folder;
+}
 
 /** Test files that ask for the size of a campaign, or for the appearances of the dashboard. */
 function campaignFiles() {

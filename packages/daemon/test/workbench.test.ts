@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectSchema } from './support/client.js';
+import { endDaemon } from './support/sessions.js';
 import { WorkbenchDaemon } from './support/workbench.js';
 
 let bench: WorkbenchDaemon;
 beforeAll(async () => {
   bench = await WorkbenchDaemon.start();
 });
-afterAll(() => bench.daemon.dispose());
+afterAll(() => endDaemon(bench.daemon));
 
 test('an agent’s work is reviewed, committed and merged over REST, and the log says by whom', async () => {
   const { api, log } = bench.daemon;

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -90,16 +91,29 @@ async function findProgram(): Promise<Program | undefined> {
 
 /**
  * The package unpacks it to a path that others see before it is complete: a second worker then
- * fails with ETXTBSY.
+ * fails with ETXTBSY. It is no temporary file, because the next run would unpack it again.
  */
 function unpackChromium(): string {
   const main = createRequire(import.meta.url).resolve('@sparticuz/chromium');
-  const packed = join(dirname(main), '..', '..', 'bin', 'chromium.br');
-  const program = join(tmpdir(), `mr-chromium-${statSync(packed).size}`);
+  const packed = (name: string) => join(dirname(main), '..', '..', 'bin', name);
+  const size = statSync(packed('chromium.br')).size;
+  const cache = new URL('../../../node_modules/.cache/', import.meta.url);
+  const folder = join(fileURLToPath(cache), `mr-chromium-${size}`);
+  const program = join(folder, 'chromium');
   if (existsSync(program)) return program;
-  const bytes = brotliDecompressSync(readFileSync(packed));
-  writeFileSync(`${program}.${process.pid}`, bytes, { mode: 0o755 });
-  renameSync(`${program}.${process.pid}`, program);
+  const unpacked = `${folder}.${process.pid}`;
+  mkdirSync(unpacked, { recursive: true });
+  const bytes = (name: string) => brotliDecompressSync(readFileSync(packed(name)));
+  // It loads its drawing libraries from its own folder.
+  execFileSync('tar', ['-x', '-C', unpacked], { input: bytes('swiftshader.tar.br') });
+  writeFileSync(join(unpacked, 'chromium'), bytes('chromium.br'), { mode: 0o755 });
+  try {
+    renameSync(unpacked, folder);
+  } catch (error) {
+    rmSync(unpacked, { recursive: true });
+    // Another worker was faster.
+    if (!existsSync(program)) throw error;
+  }
   return program;
 }
 

@@ -6,6 +6,7 @@ import time
 import unittest
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from unittest import mock
 
 from millrace import (
     ApiError,
@@ -165,15 +166,30 @@ class Work(unittest.TestCase):
         self.assertEqual(queue.get(task.id).raw["dead_reason"], "CANCELLED")
 
     def test_leases_are_extended_and_progress_is_seen(self) -> None:
+        extended = threading.Event()
+        call_server = queue.api.call
+
+        def spy(method: str, path: str, body: Any = None, **more: Any) -> Any:
+            answer = call_server(method, path, body, **more)
+            if path.endswith(":extend") and "progress" not in body:
+                extended.set()
+            return answer
+
         def long(call: Call) -> int:
             call.progress(50, "half")
-            time.sleep(3)
-            return call.task.attempt
+            return call.task.attempt if extended.wait(60) else 0
 
-        with self.worker({"long": long}, lease=1.0):
+        with mock.patch.object(queue.api, "call", spy), self.worker({"long": long}, lease=9.0):
             task = queue.submit("py", "long")
             self.assertEqual(queue.wait(task.id), 1)
         self.assertEqual(queue.get(task.id).raw["progress"]["message"], "half")
+
+    def test_stop_ends_a_claim_that_waits(self) -> None:
+        worker = self.worker({"nothing": print}).start()
+        worker.stop()
+        threads = [thread.name for thread in threading.enumerate()]
+        self.assertEqual([name for name in threads if name.startswith(worker.name)], [])
+        self.assertEqual(self.errors, [])
 
     def test_stop_waits_for_what_runs_and_hands_back_the_rest(self) -> None:
         begun = threading.Event()

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,8 +40,27 @@ export interface TestOptions {
 }
 
 /** A whole daemon in this process, on a free port and in directories of its own. */
-export async function startDaemon(options: TestOptions = {}): Promise<TestDaemon> {
-  const home = options.home ?? mkdtempSync(join(tmpdir(), 'mr-daemon-'));
+export function startDaemon(options: TestOptions = {}): Promise<TestDaemon> {
+  return inHome('mr-daemon-', options, serveIn);
+}
+
+/** Runs with the home of a daemon. A new one does not outlive a daemon that refuses to start. */
+export async function inHome<Result>(
+  prefix: string,
+  options: TestOptions,
+  start: (home: string, options: TestOptions) => Promise<Result>,
+): Promise<Result> {
+  if (options.home !== undefined) return start(options.home, options);
+  const home = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
+  try {
+    return await start(home, options);
+  } catch (error) {
+    rmSync(home, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function serveIn(home: string, options: TestOptions): Promise<TestDaemon> {
   const log = memoryLog();
   const environment = { HOME: home, PATH: options.path ?? '', ...options.environment };
   const loaded = loadConfig(daemonConfig, {

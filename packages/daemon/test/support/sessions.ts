@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test } from 'vitest';
 import { listProcesses } from '../../src/sessions/drivers/headless.js';
 import { expectSchema, type ApiClient } from './client.js';
 import { afterEvents } from './event-source.js';
-import { startDaemon, type TestDaemon, type TestOptions } from './daemon.js';
+import { inHome, startDaemon, type TestDaemon, type TestOptions } from './daemon.js';
 import { installFakeAgent } from './fake-agent.js';
 
 export type Session = DaemonSchema<'Session'>;
@@ -30,8 +29,11 @@ export interface AgentDaemon extends TestDaemon {
 }
 
 /** A daemon whose `claude` is the fake agent. */
-export async function startAgentDaemon(options: TestOptions = {}): Promise<AgentDaemon> {
-  const home = options.home ?? realpathSync(mkdtempSync(join(tmpdir(), 'mr-agents-')));
+export function startAgentDaemon(options: TestOptions = {}): Promise<AgentDaemon> {
+  return inHome('mr-agents-', options, startIn);
+}
+
+async function startIn(home: string, options: TestOptions): Promise<AgentDaemon> {
   const bin = join(home, 'bin');
   await installFakeAgent(bin, ['claude']);
   const workdir = join(home, 'work');
@@ -57,12 +59,7 @@ export const agentTest = test.extend<{
       daemons.push(daemon);
       return daemon;
     });
-    for (const daemon of daemons) {
-      await removeSessions(daemon.api);
-      await daemon.dispose();
-      const lines = (await listProcesses()).map(({ args }) => args.join(' '));
-      expect(lines.filter((line) => line.includes(daemon.home))).toEqual([]);
-    }
+    for (const daemon of daemons) await endDaemon(daemon);
   },
 });
 
@@ -132,4 +129,12 @@ export async function removeSessions(api: ApiClient): Promise<void> {
     const some = ids.splice(0, 50);
     await Promise.all(some.map((id) => api.ok('DELETE', `/api/v1/sessions/${id}`)));
   }
+}
+
+/** Deletes the sessions of a daemon and ends it; fails when a process of its home is left. */
+export async function endDaemon(daemon: TestDaemon): Promise<void> {
+  await removeSessions(daemon.api);
+  await daemon.dispose();
+  const lines = (await listProcesses()).map(({ args }) => args.join(' '));
+  expect(lines.filter((line) => line.includes(daemon.home))).toEqual([]);
 }

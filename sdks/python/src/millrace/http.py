@@ -8,7 +8,6 @@ import random
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -63,6 +62,7 @@ class Api:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         is_safe: bool | None = None,
+        abort: Abort | None = None,
     ) -> Json:
         """The body of a success; anything else raises an ApiError.
 
@@ -72,9 +72,10 @@ class Api:
         """
         repeatable = method in ("GET", "PUT", "DELETE") if is_safe is None else is_safe
         delay = _FIRST_RETRY
+        abort = abort or Abort()
         for attempt in range(_RETRIES + 1):
             try:
-                return self._once(method, path, body, query, headers, timeout, repeatable)
+                return self._once(method, path, body, query, headers, timeout, repeatable, abort)
             except ApiError as error:
                 if error.status not in (429, 503) or attempt == _RETRIES:
                     raise
@@ -85,10 +86,11 @@ class Api:
                     raise ConnectionLost(str(error)) from error.__cause__
                 least = 0.0
             except (OSError, http.client.HTTPException) as error:
-                if not repeatable or attempt == _RETRIES:
+                if not repeatable or attempt == _RETRIES or abort.is_set():
                     raise ConnectionLost(f"{self.url}: the connection broke: {error}") from error
                 least = 0.0
-            time.sleep(max(least, delay * random.uniform(0.5, 1.0)))
+            if abort.wait(max(least, delay * random.uniform(0.5, 1.0))):
+                raise ConnectionLost(f"{self.url}: the request was aborted")
             delay = min(delay * 2, _MAX_RETRY)
         raise AssertionError("unreachable")
 
@@ -133,6 +135,7 @@ class Api:
         headers: Mapping[str, str] | None,
         timeout: float | None,
         repeatable: bool,
+        abort: Abort,
     ) -> Json:
         origin = self._origins[0]
         sent = self._headers(headers or {}, body)
@@ -141,12 +144,15 @@ class Api:
         # new one.
         connection = origin.take(timeout or self._timeout, repeatable)
         try:
+            abort.watch(connection)
             connection.request(method, origin.path + _target(path, query), data, sent)
             response = connection.getresponse()
             content = response.read()
         except BaseException:
             connection.close()
             raise
+        finally:
+            abort.watch(None)
         if response.will_close:
             connection.close()
         else:
@@ -168,6 +174,38 @@ class Api:
         with self._lock:
             if self._origins[0] is failed:
                 self._origins.append(self._origins.pop(0))
+
+
+class Abort:
+    """Ends a request in another thread. An answer that has arrived by then is still read."""
+
+    def __init__(self) -> None:
+        self._aborted = threading.Event()
+        self._lock = threading.Lock()
+        self._connection: http.client.HTTPConnection | None = None
+        self.is_set = self._aborted.is_set
+        self.wait = self._aborted.wait
+
+    def set(self) -> None:
+        with self._lock:
+            self._aborted.set()
+            _wake(self._connection)
+
+    def watch(self, connection: http.client.HTTPConnection | None) -> None:
+        """The connection to end, while it is in use."""
+        with self._lock:
+            self._connection = connection
+            if self._aborted.is_set():
+                _wake(connection)
+
+
+def _wake(connection: http.client.HTTPConnection | None) -> None:
+    """Ends a connection, and so the read of another thread from it."""
+    if connection is not None and connection.sock is not None:
+        try:
+            connection.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
 
 class Stream:
@@ -201,13 +239,7 @@ class Stream:
         if self._closed:
             return
         self._closed = True
-        connection = self._connection.sock
-        if connection is not None:
-            try:
-                # Wakes a thread that reads from it.
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        _wake(self._connection)
         self._connection.close()
 
     def __enter__(self) -> Stream:

@@ -26,7 +26,7 @@ from .errors import (
     RetryLater,
     TaskCancelled,
 )
-from .http import segment
+from .http import Abort, segment
 from .queue import Queue
 from .steps import AsyncSteps, Steps, Suspended
 from .tasks import Task, task_of
@@ -129,6 +129,7 @@ class Worker:
         self._changed = threading.Condition()
         self._settle_queue: list[tuple[_Running, dict[str, Any]]] = []
         self._stopping = threading.Event()
+        self._claiming = Abort()
         self._threads: list[threading.Thread] = []
         self._pool: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -160,6 +161,9 @@ class Worker:
         """
         self._stopping.set()
         ends_at = time.monotonic() + timeout
+        # First: a claim that waits would get the tasks that are handed back.
+        self._claiming.set()
+        self._join("claim")
         with self._changed:
             self._changed.notify_all()
             while self._running and time.monotonic() < ends_at:
@@ -172,10 +176,7 @@ class Worker:
             self._pool.shutdown(wait=False)
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
-        for thread in self._threads:
-            # A claim that waits ends by itself, and what it may still get is handed back.
-            if not thread.name.endswith("-claim"):
-                thread.join(5.0)
+        self._join("")
         if self._loop is not None and not self._loop.is_running():
             self._loop.close()
 
@@ -202,6 +203,11 @@ class Worker:
         self._threads.append(thread)
         thread.start()
 
+    def _join(self, part: str) -> None:
+        for thread in self._threads:
+            if thread.name.endswith(part):
+                thread.join(5.0)
+
     def _claim_forever(self) -> None:
         delay = _FIRST_RETRY
         while not self._stopping.is_set():
@@ -222,6 +228,8 @@ class Worker:
                     delay = _FIRST_RETRY
                     continue
             except MillraceError as error:
+                if self._stopping.is_set():
+                    break
                 self._on_error(error)
                 least = getattr(error, "retry_after", None) or 0.0
             self._stopping.wait(max(least, delay * random.uniform(0.5, 1.0)))
@@ -241,7 +249,8 @@ class Worker:
         if self._labels:
             body["labels"] = self._labels
         path = f"/v1/queues/{segment(self.queue_name)}/tasks:claim"
-        answer = self._queue.api.call("POST", path, body, timeout=_CLAIM_WAIT + 30, is_safe=True)
+        api, timeout = self._queue.api, _CLAIM_WAIT + 30
+        answer = api.call("POST", path, body, timeout=timeout, is_safe=True, abort=self._claiming)
         tasks: list[dict[str, Any]] = answer["tasks"]
         return tasks
 
