@@ -108,13 +108,18 @@ export function dependencyState(
   return { kind: dependsOn.every(({ status }) => status !== undefined) ? 'met' : 'open' };
 }
 
+/** Unread signals of a name, which may be one that every object has, such as `constructor`. */
+export function unreadOf(unread: Readonly<Record<string, number>>, name: string): number {
+  return Object.hasOwn(unread, name) ? unread[name]! : 0;
+}
+
 /** The event that ends a suspension, if its condition holds; `last`: the event that just came. */
 export function wakeReason(
   { signals = [], openTasks = 0, mode }: FlowWait,
   unread: Readonly<Record<string, number>>,
   last: WokenBy | undefined,
 ): WokenBy | undefined {
-  const arrived = signals.filter((name) => (unread[name] ?? 0) > 0);
+  const arrived = signals.filter((name) => unreadOf(unread, name) > 0);
   if (mode === 'all') {
     const isMet = arrived.length === signals.length && openTasks === 0;
     return isMet ? (last ?? { kind: 'signal', name: arrived.at(-1) }) : undefined;

@@ -3,12 +3,12 @@ import { type FieldError, Refusal } from '@millrace/kit/errors';
 import type { Queue } from '../core/queue.js';
 import { FlowRefused, insertFlow } from '../storage/port/flow-graph.js';
 import { perform, type FlowProgram } from '../storage/port/flow-program.js';
-import type { NewTask } from '../storage/port/task-store.js';
+import type { InsertResult, NewTask } from '../storage/port/task-store.js';
 import { checkFlow, dependenciesOf, readNamed, refusedByOthers } from './base/dependencies.js';
 import { type Principal, type QueueContext, requireGrant, requireQueue } from './base/context.js';
 import { fail, failBody } from './base/refusal.js';
 import { toNode } from './runs.js';
-import { newTask, submitOutcome } from './submit.js';
+import { idConflict, newTask, submitOutcome } from './submit.js';
 
 type FlowResult = QueueSchema<'FlowResult'>;
 
@@ -30,12 +30,12 @@ export async function submitFlow(
   const flowId = given.flow_id?.toUpperCase() ?? random.ulid(now);
   for (const { queue } of given.tasks) requireGrant(caller, queue, 'submitter');
   const stored = given.flow_id === undefined ? undefined : await storedFlow(context, flowId);
-  if (stored) return { result: stored, isReplay: true };
+  if (stored) return replayed(context, caller, stored);
   const tasks = await readTasks(context, caller, given.tasks, flowId, now);
   const traced = observer.inTrace(tasks.map(({ task }) => task));
   try {
     const results = await store.runFlow(() => storeAll(flowId, traced, now), now);
-    if (!results) return { result: (await storedFlow(context, flowId))!, isReplay: true };
+    if (!results) return replayed(context, caller, (await storedFlow(context, flowId))!);
     observer.submitted(traced, results, now);
   } catch (error) {
     if (!(error instanceof FlowRefused)) throw error;
@@ -45,15 +45,32 @@ export async function submitFlow(
       if (result.kind !== 'stored') submitOutcome(caller, queue, task, result);
     });
     const taken = error.results.findIndex(({ kind }) => kind !== 'stored');
-    const message = 'is the id of a task that exists already';
-    throw failBody('INVALID_FLOW', [{ pointer: `/tasks/${taken}/id`, message }]);
+    throw failBody('INVALID_FLOW', [takenBy(error.results[taken]!, tasks[taken]!.task, taken)]);
   }
   const list = tasks.map(({ key, task }) => ({ key, id: task.id }));
   return { result: { flow_id: flowId, tasks: list }, isReplay: false };
 }
 
+/** A flow that was stored before, which a guessed id must not show to others. */
+async function replayed(context: QueueContext, caller: Principal, result: FlowResult) {
+  const tasks = await context.store.readTasks(result.tasks.map(({ id }) => id));
+  const hidden = tasks.find(({ queue }) => !caller.grants.allows(queue, 'submitter'));
+  if (hidden) throw idConflict(caller, result.flow_id, hidden.queue);
+  return { result, isReplay: true };
+}
+
+function takenBy(result: InsertResult, { id }: NewTask, index: number): FieldError {
+  if (result.kind !== 'existing' || result.task.id === id) {
+    const message = 'is the id of a task that exists already';
+    return { pointer: `/tasks/${index}/id`, message };
+  }
+  const message = `is held by the task ${result.task.id}; submit the flow when that has ended`;
+  return { pointer: `/tasks/${index}/unique_key`, message };
+}
+
 /** Undefined: the flow was stored before. */
 function* storeAll(flowId: string, tasks: readonly NewTask[], now: number) {
+  yield* perform({ op: 'lock', key: flowId });
   const members = yield* perform({ op: 'rows', kinds: ['member'], ids: [flowId] });
   if (members.length > 0) return undefined;
   const results = yield* insertFlow(tasks, now);

@@ -133,7 +133,7 @@ export function queueFull({ name, config }: Queue): Error {
 }
 
 /** Only callers with a grant on the other queue learn where the id is in use. */
-function idConflict(caller: Principal, id: string, queue: string): Error {
+export function idConflict(caller: Principal, id: string, queue: string): Error {
   const reason = hasGrant(caller, queue)
     ? 'is in use in another queue'
     : 'cannot be used in this queue';

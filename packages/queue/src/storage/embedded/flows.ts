@@ -14,6 +14,8 @@ import { insertTask, settle } from './transitions.js';
 /** Answers the requests of a flow program within a step. */
 export function flowIo(step: Step, now: number): FlowIo {
   return {
+    // Nothing else runs during a step.
+    lock: () => undefined,
     tasks: ({ ids }) =>
       new Map(
         ids.flatMap((id) => {

@@ -246,6 +246,7 @@ export function* tasksRedriven({
   const revived = yield* perform({ op: 'tasks', ids });
   const inFlow = ids.filter((id) => (revived.get(id) as Task | undefined)?.flow);
   if (fromStep !== undefined) yield* dropSteps(inFlow, revived, fromStep);
+  yield* forgetWaits(inFlow, revived);
   let next = withDependents ? inFlow : [];
   let count = 0;
   while (next.length > 0) {
@@ -266,6 +267,15 @@ export function* tasksRedriven({
   }
   yield* blockAgain([...revived.keys()], now);
   return count;
+}
+
+/** No event has woken a task that is redriven. */
+function* forgetWaits(ids: readonly string[], tasks: Known): FlowProgram<void> {
+  const changes = ids.flatMap((id): FlowChange[] => {
+    const { flow } = tasks.get(id) as Task;
+    return flow?.waits ? [{ id, flow: { ...flow, wait: undefined, wokenBy: undefined } }] : [];
+  });
+  if (changes.length > 0) yield* perform({ op: 'change', changes });
 }
 
 function* blockAgain(ids: readonly string[], now: number): FlowProgram<void> {

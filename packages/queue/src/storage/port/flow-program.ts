@@ -16,6 +16,7 @@ export interface FlowChange {
 }
 
 export type FlowRequest =
+  | { op: 'lock'; key: string }
   | { op: 'tasks'; ids: readonly string[] }
   | { op: 'insert'; tasks: readonly NewTask[] }
   | { op: 'settle'; settlement: Settlement }
@@ -23,8 +24,9 @@ export type FlowRequest =
   | ({ op: 'rows' } & FlowRowQuery)
   | { op: 'write'; puts: readonly FlowRow[]; removals: readonly FlowRowKey[] };
 
-/** What each request returns. Tasks that are read stay locked until the commit. */
+/** What each request returns. Tasks that are read stay locked until the commit, like a `lock`. */
 export interface FlowAnswers {
+  lock: void;
   tasks: Map<string, Task | Tombstone>;
   insert: InsertResult[];
   settle: SettleResult;

@@ -9,6 +9,7 @@ import {
   type StoredStep,
   type Suspension,
   type TaskFlow,
+  unreadOf,
   wakeReason,
   type WokenBy,
 } from '../../core/flow.js';
@@ -146,7 +147,7 @@ export function* sendSignal(
   const count = Object.values(unread).reduce((sum, each) => sum + each, 0);
   if (count >= maxUnreadSignals) return { kind: 'full' };
   const signal: StoredSignal = { ...sent, number: received + 1, receivedAt: now };
-  const more = { ...unread, [sent.name]: (unread[sent.name] ?? 0) + 1 };
+  const more = { ...unread, [sent.name]: unreadOf(unread, sent.name) + 1 };
   const changed = { ...flow, signals: { received: received + 1, unread: more } };
   const isAwaited = task.status === 'PENDING' && flow.wait?.signals?.includes(sent.name);
   const last = { kind: 'signal' as const, name: sent.name };
@@ -263,7 +264,7 @@ function withoutRead(
 ): TaskFlow['signals'] {
   const left = { ...unread };
   for (const { name } of read) {
-    if (left[name]! > 1) left[name]!--;
+    if (unreadOf(left, name) > 1) left[name]!--;
     else delete left[name];
   }
   return { received, unread: left };

@@ -1,7 +1,8 @@
-import type { StoredSignal, StoredStep, WokenBy } from '../../core/flow.js';
+import { isEnded, type StoredSignal, type StoredStep, type WokenBy } from '../../core/flow.js';
 import type { Task, TaskStatus } from '../../core/task.js';
 import { signalOf } from './flow-run.js';
 import type { FlowRowKind, FlowStore, TaskWithResult } from './flow-store.js';
+import type { TaskStore } from './task-store.js';
 
 /** What a handler needs to continue a task. */
 export interface TaskRun {
@@ -27,12 +28,17 @@ export interface EndedTask {
   isResultOmitted: boolean;
 }
 
+/** One that is gone has no handler and no result. */
+type KnownTask = Pick<TaskWithResult, 'status' | 'result' | 'flow'> & {
+  handlerRef: string | undefined;
+};
+
 /** Results of one list, in bytes of JSON. */
 const maxResultBytes = 256 * 1024;
 
 /** The runs of those of these tasks that belong to flows. */
 export async function readRuns(
-  store: FlowStore,
+  store: FlowStore & Pick<TaskStore, 'getTask'>,
   tasks: readonly Pick<Task, 'id' | 'flow'>[],
 ): Promise<Map<string, TaskRun>> {
   const inFlow = tasks.filter(({ flow }) => flow);
@@ -45,7 +51,12 @@ export async function readRuns(
   for (const { kind, key } of rows) if (kind === 'awaited') wanted.add(key);
   for (const { flow } of inFlow) for (const { id } of flow!.dependsOn ?? []) wanted.add(id);
   const found = wanted.size > 0 ? await store.readTasks([...wanted]) : [];
-  const known = new Map(found.map((task) => [task.id, task]));
+  const known = new Map<string, KnownTask>(found.map((task) => [task.id, task]));
+  for (const id of wanted) {
+    const gone = known.has(id) ? undefined : await store.getTask(id);
+    const status = gone && isEnded(gone.status) ? gone.status : 'DEAD';
+    if (gone) known.set(id, { handlerRef: undefined, status, result: null });
+  }
   return new Map(
     inFlow.map(({ id, flow }): [string, TaskRun] => {
       const own = (kind: FlowRowKind) => rows.filter((row) => row.id === id && row.kind === kind);
@@ -70,15 +81,15 @@ export async function readRuns(
 
 function endedTask(
   { id, status }: { id: string; status?: TaskStatus | undefined },
-  known: ReadonlyMap<string, TaskWithResult>,
+  known: ReadonlyMap<string, KnownTask>,
 ): EndedTask {
   const task = known.get(id);
   return {
     id,
     key: task?.flow?.key,
     handlerRef: task?.handlerRef,
-    // One that is gone has ended; how is remembered for a dependency.
-    status: status ?? task?.status ?? 'SUCCEEDED',
+    // Of a dependency the end is remembered. Nothing says that a task without a trace succeeded.
+    status: status ?? task?.status ?? 'DEAD',
     result: task?.result ?? null,
     isResultOmitted: false,
   };

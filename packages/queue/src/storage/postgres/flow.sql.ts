@@ -42,6 +42,12 @@ export const flowRowsDeleted = `flow_deleted AS (
       r.id = g.flow::json->>'flowId' AND r.kind = ${member} AND r.key = g.id)
   )`;
 
+/** Held until the commit, against other servers too. */
+export const lockKey = statement(
+  'lock_key',
+  'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
+);
+
 /** In the order of ids, so that servers do not block each other. */
 export const lockFlowTasks = statement(
   'lock_flow_tasks',

@@ -39,6 +39,7 @@ export class FlowEffects {
 /** Answers the requests of a flow program within a transaction. */
 export function flowIo({ transaction: db, counters, now, effects }: FlowIoOptions): FlowIo {
   return {
+    lock: async ({ key }) => void (await db.query(sql.lockKey, [key])),
     tasks: ({ ids }) => lockTasks(db, ids),
     insert: async ({ tasks }) => {
       const inserts = tasks.map((task) => ({ task, now }));

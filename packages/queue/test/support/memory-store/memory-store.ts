@@ -510,6 +510,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
 
   #run<Result>(program: AnyProgram<Result>, now: number): Result {
     return runNow(program, {
+      lock: () => undefined,
       tasks: ({ ids }) =>
         new Map(
           ids.flatMap((id) => {
