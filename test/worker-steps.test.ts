@@ -159,6 +159,47 @@ describe.each([
     expect(root.steps).toContain('many');
   });
 
+  test('submitMany: beside another branch, a child that has ended does not run the handler again and again', async () => {
+    let runs = 0;
+    const { name, run } = await start(
+      async ({ step }) => {
+        runs++;
+        const [many, one] = await Promise.all([
+          step.submitMany('many', name, 'child', [0, 700, 1, 350]),
+          step.submit('one', name, 'child', 1_000),
+          step.sleep('rest', 500),
+        ]);
+        return { many, one };
+      },
+      async ({ payload }) => {
+        await new Promise((resolve) => setTimeout(resolve, payload as number));
+        return payload;
+      },
+    );
+    expect(await run()).toEqual({ many: [0, 700, 1, 350], one: 1_000 });
+    expect(runs).toBeLessThan(10);
+  });
+
+  test('submitMany: results that are too large for one record are recorded in parts', async () => {
+    const seen: number[] = [];
+    const { name, run } = await start(
+      async ({ step }) => {
+        const many = await step.submitMany(
+          'many',
+          name,
+          'child',
+          [60_000, 59_999, 1, 60_000, 60_000, 60_000, 7],
+        );
+        seen.push(many.length);
+        await step.sleep('rest', 20);
+        return many.map((each: string) => each.length);
+      },
+      ({ payload }) => 'é'.repeat((payload as number) / 2),
+    );
+    expect(await run()).toEqual([30_000, 29_999, 0, 30_000, 30_000, 30_000, 3]);
+    expect(seen).toEqual([7, 7]);
+  });
+
   test('values: now, random and id are the same in every run', async () => {
     const seen: unknown[] = [];
     const { run } = await start(async ({ step }) => {

@@ -180,6 +180,9 @@ test('a question of an agent goes to a person, and the answer comes back', async
   const question = await call('ask_person', { title: 'Which one?', options, timeout_ms: 0 });
   expect(question).toMatchObject({ status: 'open', kind: 'choice', session_id: agent.id });
   const waiting = call('ask_person', { id: question.id, timeout_ms: 60_000 });
+  const full = await mcp(token);
+  const named = { title: 'For it?', session_id: agent.id, timeout_ms: 0 };
+  expect(await full('ask_person', named)).toMatchObject({ kind: 'text', session_id: agent.id });
   const { questions } = await api.ok('GET', '/api/v1/questions?status=open');
   expect(questions).toContainEqual(question);
   await api.ok('POST', `/api/v1/questions/${question.id}:answer`, { option_id: '2' });

@@ -239,6 +239,12 @@ describe.each([
       ['set_force_compact', { id: '', state: 'on' }, /^INVALID_REQUEST: \/id /],
       ['get_branch_status', { refresh: true }, /^INVALID_REQUEST: .*refresh/],
       ['list_backends', { more: 1 }, /^INVALID_REQUEST: .*more/],
+      // Rules of the contract that the arguments do not show.
+      ['spawn_agent', { prompt: 'x', model: '--yolo' }, /^INVALID_REQUEST: \/model must match/],
+      ['spawn_agent', { prompt: 'x', name: 'a\nb' }, /^INVALID_REQUEST: \/name must match/],
+      ['create_plan', { title: '\t', tasks: [{ key: 'a' }] }, /^INVALID_REQUEST: \/title /],
+      ['ask_person', { options: ['a'] }, /^INVALID_REQUEST: \/title is required/],
+      ['ask_person', { title: 'x', session_id: 'nobody' }, /^SESSION_NOT_FOUND: /],
     ] as const) {
       const result = await call(client, name, args);
       expect([name, result.isError]).toEqual([name, true]);

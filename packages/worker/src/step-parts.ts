@@ -10,19 +10,51 @@ export interface Wait {
   until?: number;
   signal?: string;
   tasks?: readonly string[];
+  /** Those of `tasks` that have not ended. */
+  open?: readonly string[];
 }
 
 /** One wait of all open branches: the first event wakes the task. */
 export function suspensionOf(waits: readonly Wait[]): QueueSchema<'Suspension'> {
   const times = waits.flatMap(({ until }) => until ?? []);
   const signals = [...new Set(waits.flatMap(({ signal }) => signal ?? []))];
-  const tasks = [...new Set(waits.flatMap((wait) => wait.tasks ?? []))].slice(0, maxChildren);
+  const isOne = waits.length === 1;
+  const awaited = waits.flatMap((wait) => (isOne ? (wait.tasks ?? []) : awaitedOf(wait)));
+  const tasks = [...new Set(awaited)].slice(0, maxChildren);
   return {
     ...(times.length > 0 && { until: new Date(Math.min(...times)).toISOString() }),
     ...(signals.length > 0 && { signals }),
     ...(tasks.length > 0 && { tasks }),
-    ...(waits.length === 1 && tasks.length > 1 && { mode: 'all' as const }),
+    ...(isOne && tasks.length > 1 && { mode: 'all' as const }),
   };
+}
+
+/**
+ * Beside other branches: tasks that have ended would wake the task again and again, and a branch
+ * needs the last one before it goes on. Once all have ended, waiting for them gets their results.
+ */
+function awaitedOf({ tasks = [], open = [] }: Wait): readonly string[] {
+  return open.length > 0 ? open.slice(-1) : tasks;
+}
+
+/** Results of one record, in bytes of JSON, with room for brackets. */
+const maxPartBytes = 255 * 1024;
+
+/** Results that one record may hold; several lists of them if they are too large for one. */
+export function partsOf(results: readonly unknown[]): unknown[][] {
+  const encoder = new TextEncoder();
+  const parts: unknown[][] = [[]];
+  let bytes = 0;
+  for (const result of results) {
+    const size = encoder.encode(JSON.stringify(result ?? null)).length + 1;
+    if (bytes + size > maxPartBytes && bytes > 0) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(result ?? null);
+    bytes += size;
+  }
+  return parts;
 }
 
 export function outcomeOf({ result, error }: QueueSchema<'Step'>): unknown {

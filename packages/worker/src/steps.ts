@@ -14,6 +14,7 @@ import {
   isEnded,
   maxChildren,
   outcomeOf,
+  partsOf,
   suspensionOf,
   type Wait,
 } from './step-parts.js';
@@ -378,12 +379,13 @@ export class Steps implements Step<TaskTypes> {
     const known = await this.#claim(name);
     if (known) {
       const result = outcomeOf(known);
-      return isSingle ? [result] : (result as unknown[]);
+      return isSingle ? [result] : this.#resultsOf(name, result as unknown[] | { parts: number });
     }
     const { task, leaseToken, transport } = this.options;
     // A child may be a task of another program, which is not defined here.
     const isDefined = definitionOf(this.options.tasks, ref) !== undefined;
     const tasks = isDefined ? this.options.tasks : { definitions: {} };
+    const ended = new Set<string>();
     const ids = await this.#busy(async () => {
       const all = await childIds(task, name, payloads.length);
       const fresh = all.flatMap((id, i) => (this.#children.has(id) ? [] : [{ id, i }]));
@@ -398,17 +400,25 @@ export class Steps implements Step<TaskTypes> {
         requests.push({ ...request, parent_id: task.id, parent_lease_token: leaseToken });
       }
       if (isSingle && requests.length === 1) {
-        await this.#held(() => transport.submit(queue, requests[0]!));
+        const { id, status } = await this.#held(() => transport.submit(queue, requests[0]!));
+        if (isEnded(status)) ended.add(id);
       } else if (requests.length > 0) {
         const results = await this.#held(() => transport.submitBatch(queue, requests));
         const refused = results.find((result) => 'error' in result);
         if (refused) throw new PermanentError(String(refused.error?.detail));
+        for (const result of results) {
+          if ('envelope' in result && isEnded(result.envelope.status)) {
+            ended.add(result.envelope.id);
+          }
+        }
       }
       return all;
     });
     const children = ids.map((id) => this.#children.get(id));
     if (!children.every((child) => child && isEnded(child.status))) {
-      return this.#wait({ tasks: ids });
+      const isOpen = (id: string) =>
+        !ended.has(id) && !isEnded(this.#children.get(id)?.status ?? 'PENDING');
+      return this.#wait({ tasks: ids, open: ids.filter(isOpen) });
     }
     const failed = children.find((child) => child!.status === 'DEAD');
     if (failed) {
@@ -417,8 +427,21 @@ export class Steps implements Step<TaskTypes> {
       throw new StepFailed(message, 'CHILD_FAILED');
     }
     const results = children.map((child) => child!.result);
-    this.#note(name, { result: isSingle ? results[0] : results }, true);
+    const parts = isSingle ? [] : partsOf(results);
+    if (parts.length > 1) {
+      parts.forEach((part, i) => this.#note(`${name}~part-${i + 1}`, { result: part }, true));
+      this.#note(name, { result: { parts: parts.length } }, true);
+    } else {
+      this.#note(name, { result: isSingle ? results[0] : results }, true);
+    }
     return results;
+  }
+
+  /** The results of `submitMany`, which are recorded in parts if they are large. */
+  #resultsOf(name: string, result: unknown[] | { parts: number }): unknown[] {
+    if (Array.isArray(result)) return result;
+    const parts = Array.from({ length: result.parts }, (_, i) => `${name}~part-${i + 1}`);
+    return parts.flatMap((part) => this.#recorded.get(part)!.result as unknown[]);
   }
 
   /** The result of a recorded step, as a later run gets it. */

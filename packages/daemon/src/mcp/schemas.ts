@@ -1,6 +1,7 @@
+import { daemonOperations } from '@millrace/contract/daemon';
 import { openApiDocument } from '@millrace/contract/documents';
-import { schemasOf, schemaRef, type Check, type OpenApiDocument } from '@millrace/kit/http';
-import type { Tool, ToolArgument } from './tools.js';
+import { schemasOf, schemaRef, type Check } from '@millrace/kit/http';
+import type { Tool, ToolArgument, ToolRequest } from './tools.js';
 
 type JsonSchema = Record<string, unknown>;
 
@@ -31,10 +32,20 @@ export function outputSchemaOf({ output }: Tool): ObjectSchema {
   return schema as ObjectSchema;
 }
 
+function contractSchemas() {
+  return schemasOf(openApiDocument('daemon'));
+}
+
+/** Validates the body of a call as REST does, which has rules that the arguments do not show. */
+export function bodyCheck(operation: ToolRequest['operation']): Check {
+  const { method, path } = daemonOperations[operation];
+  const place = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}/requestBody`;
+  return contractSchemas().at(`${place}/content/application~1json/schema`);
+}
+
 /** Validates the arguments of each tool against the contract. */
 export function argumentChecks(tools: readonly Tool[]): ReadonlyMap<string, Check> {
-  const document = openApiDocument('daemon') as unknown as OpenApiDocument;
-  const schemas = schemasOf(document);
+  const schemas = contractSchemas();
   const schemaOf = (argument: ToolArgument) =>
     'contract' in argument
       ? { $ref: schemaRef(`/components/schemas/${argument.contract}`) }

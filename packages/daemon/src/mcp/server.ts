@@ -10,7 +10,7 @@ import {
   type CallToolResult,
 } from '@modelcontextprotocol/sdk/types.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
-import { argumentChecks, inputSchemaOf, outputSchemaOf } from './schemas.js';
+import { argumentChecks, bodyCheck, inputSchemaOf, outputSchemaOf } from './schemas.js';
 import { tools, isReadOnly, requestOf, type Tool, type ToolRequest } from './tools.js';
 import { fail } from '../core/api.js';
 
@@ -45,7 +45,12 @@ export function mcpServer({ version, authorize, call, log }: McpParts): Server {
       authorize?.(tool);
       const check = shared().checks.get(tool.name)!;
       if (!check.accepts(args)) return errorResult(faultsText(check.faults(args)));
-      const result = await call(requestOf(tool, args as Record<string, string>), tool);
+      const request = requestOf(tool, args as Record<string, string>);
+      const { operation, body } = request;
+      const faults =
+        body && !bodyCheck(operation).accepts(body) && bodyCheck(operation).faults(body);
+      if (faults) return errorResult(faultsText(faults));
+      const result = await call(request, tool);
       return {
         content: [{ type: 'text', text: JSON.stringify(result) }],
         structuredContent: result as Record<string, unknown>,

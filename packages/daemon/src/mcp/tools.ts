@@ -82,11 +82,11 @@ const agentId = {
   description: "The agent's session id, or its name.",
 };
 const isOptional = true;
-/** Most clients give up a call after some minutes. */
-const defaultWaitMs = 60_000;
+/** By default, clients give up a call after a minute. */
+const defaultWaitMs = 45_000;
 const waitTime = {
   schema: { type: 'integer', minimum: 0, maximum: 600_000 },
-  description: 'How long to wait, at most ten minutes; default: one minute.',
+  description: 'How long to wait, at most ten minutes; default: 45 seconds.',
   isOptional,
 } as const;
 
@@ -331,6 +331,11 @@ export const tools: readonly Tool[] = [
         isOptional,
       },
       id: { ...sessionId, description: 'A question asked before, to wait again.', isOptional },
+      session_id: {
+        ...sessionId,
+        description: 'The agent to ask for; needed unless an agent of the daemon asks itself.',
+        isOptional,
+      },
       timeout_ms: waitTime,
     },
     output: { contract: 'Question' },

@@ -1,6 +1,6 @@
 import type { Log } from '@millrace/kit/log';
 import type { Clock } from '@millrace/kit/clock';
-import { membersIn, Refusal } from '@millrace/kit/errors';
+import { jsonIn, membersIn, Refusal } from '@millrace/kit/errors';
 import { readCi } from '../branches/ci.js';
 import { complaint, programCalls, type Call } from '../branches/programs.js';
 import type { GitParts } from '../git/run-git.js';
@@ -30,6 +30,10 @@ export interface FeedbackEnd {
 
 /** After this many failures of gh in a row the task goes on without feedback. */
 const maxFailures = 5;
+/** Failures of gh that waiting does not end. */
+const lasting = /gh is not installed|no git remotes|gh auth login/;
+/** CI starts some time after a push: without any run it is read this often. */
+const maxReadsWithoutRuns = 3;
 const maxBackoff = 16;
 
 /** Pushes the branch and opens its pull request, where there is a remote. Failures are logged. */
@@ -64,20 +68,23 @@ export async function awaitFeedback(
 ): Promise<FeedbackEnd> {
   const { clock, log, intervalMs } = parts;
   const call = programCalls({ clock, environment: parts.git.environment, signal });
-  let [failures, quiet] = [0, 0];
+  let [failures, quiet, withoutRuns] = [0, 0, 0];
   for (;;) {
     const report = await readReport(parts, call, session, from);
     signal.throwIfAborted();
     if ('trouble' in report) {
       log.warn({ session: session.id, reason: report.trouble }, 'failed to read feedback');
-      if (++failures >= maxFailures) return { texts: [], seen: [...seen], isRed: false };
+      if (++failures >= maxFailures || lasting.test(report.trouble)) {
+        return { texts: [], seen: [...seen], isRed: false };
+      }
     } else {
       failures = 0;
       const fresh = report.notes.filter(({ id }) => !seen.includes(id));
       const ids = [...seen, ...fresh.map(({ id }) => id)];
       const { isRed } = report;
       if (fresh.length > 0) return { texts: fresh.map(({ text }) => text), seen: ids, isRed };
-      if (!report.isOpen) return { texts: [], seen: ids, isRed };
+      const mayStart = report.hasNoRuns && ++withoutRuns < maxReadsWithoutRuns;
+      if (!report.isOpen && !mayStart) return { texts: [], seen: ids, isRed };
     }
     const factor = Math.min(maxBackoff, 2 ** Math.max(failures, quiet++ >> 2));
     await clock.sleep(intervalMs() * factor, signal);
@@ -89,6 +96,8 @@ interface Report {
   /** More may come. */
   isOpen: boolean;
   isRed: boolean;
+  /** CI has not started on the branch as it is. */
+  hasNoRuns: boolean;
 }
 
 async function readReport(
@@ -110,6 +119,7 @@ async function readReport(
     notes: reports.flatMap(({ notes }) => notes),
     isOpen: reports.some(({ isOpen }) => isOpen),
     isRed: reports.some(({ isRed }) => isRed),
+    hasNoRuns: reports.some(({ hasNoRuns }) => hasNoRuns),
   };
 }
 
@@ -129,10 +139,11 @@ async function readChecks(
       text: `The check "${name}" of ${head.stdout.slice(0, 12)} failed.${url ? ` See ${url}` : ''}`,
     }));
   const isOpen = ci.state === 'pending' || ci.state === null;
-  return { notes, isOpen, isRed: ci.state === 'failure' };
+  return { notes, isOpen, isRed: ci.state === 'failure', hasNoRuns: checks.length === 0 };
 }
 
 interface PullRequest {
+  number?: number;
   state?: string;
   reviewDecision?: string;
   comments?: Remark[];
@@ -142,11 +153,16 @@ interface PullRequest {
 interface Remark {
   id?: string | number;
   author?: { login?: string };
+  /** The author of a comment on a line. */
+  user?: { login?: string };
+  path?: string;
+  line?: number | null;
   body?: string;
   state?: string;
 }
 
-const prFields = 'state,reviewDecision,comments,reviews';
+const prFields = 'number,state,reviewDecision,comments,reviews';
+const noPullRequest = { notes: [], isOpen: false, isRed: false, hasNoRuns: false };
 
 async function readPullRequest(
   call: Call,
@@ -156,19 +172,39 @@ async function readPullRequest(
   const end = await call('gh', ['pr', 'view', branch ?? '', '--json', prFields], workdir);
   if (end.kind === 'failed') return { trouble: end.why };
   if (end.code !== 0) {
-    if (/no pull requests? found/i.test(end.stderr))
-      return { notes: [], isOpen: false, isRed: false };
+    if (/no pull requests? found/i.test(end.stderr)) return noPullRequest;
     return { trouble: complaint('gh', end) };
   }
   const found = membersIn(end.stdout) as PullRequest | undefined;
   if (!found) return { trouble: 'gh answered with no pull request' };
-  const { comments = [], reviews = [] } = found;
-  const notes = [...comments, ...reviews]
+  const { number, comments = [], reviews = [] } = found;
+  const onLines = number === undefined ? [] : await readLineComments(call, workdir, number);
+  if ('trouble' in onLines) return onLines;
+  const notes = [...comments, ...reviews, ...onLines]
     .filter(({ body = '', state }) => body.trim() !== '' && state !== 'APPROVED')
-    .map(({ id, author, body = '' }) => ({
-      id: `pr:${id ?? body}`,
-      text: `${author?.login ?? 'Somebody'} commented on the pull request:\n${body}`,
-    }));
+    .map((remark) => ({ id: `pr:${remark.id ?? remark.body}`, text: textOf(remark) }));
   const isApproved = found.reviewDecision === 'APPROVED';
-  return { notes, isOpen: (found.state ?? 'OPEN') === 'OPEN' && !isApproved, isRed: false };
+  const isOpen = (found.state ?? 'OPEN') === 'OPEN' && !isApproved;
+  return { notes, isOpen, isRed: false, hasNoRuns: false };
+}
+
+/** `gh pr view` has the text of a review, without its comments on lines. */
+async function readLineComments(
+  call: Call,
+  workdir: string,
+  number: number,
+): Promise<Remark[] | { trouble: string }> {
+  const newest = 'sort=created&direction=desc&per_page=100';
+  const path = `repos/{owner}/{repo}/pulls/${number}/comments?${newest}`;
+  const end = await call('gh', ['api', path], workdir);
+  if (end.kind === 'failed' || end.code !== 0) return { trouble: complaint('gh', end) };
+  const list = jsonIn(end.stdout);
+  if (!Array.isArray(list)) return { trouble: 'gh answered with no list of comments' };
+  return (list as Remark[]).toReversed();
+}
+
+function textOf({ author, user, path, line, body = '' }: Remark): string {
+  const who = (author ?? user)?.login ?? 'Somebody';
+  const where = path === undefined ? 'the pull request' : line ? `${path}, line ${line}` : path;
+  return `${who} commented on ${where}:\n${body}`;
 }
