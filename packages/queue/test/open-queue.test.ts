@@ -180,6 +180,10 @@ test('submitIn: needs a shared database', async () => {
 });
 
 test.each([
+  ['./data', "openQueue takes options, such as { data: './data' }"],
+  [undefined, 'openQueue takes options'],
+  [null, 'openQueue takes options'],
+  [{ data: 5 }, 'data is the path of a folder'],
   [{}, 'Say where the tasks are'],
   [{ memory: true, data: './data' }, 'Say where the tasks are, once'],
   [{ memory: true, clock: 'fast' }, "clock is 'manual'"],
@@ -187,3 +191,11 @@ test.each([
 ])('openQueue: refuses %o', async (options, message) => {
   await expect(openQueue(options as never, tasks)).rejects.toThrow(message);
 });
+
+test.each([undefined, null, {}, { 'mail.send': {} }])(
+  'openQueue: refuses tasks %o',
+  async (given) => {
+    const opening = openQueue({ memory: true }, given as never);
+    await expect(opening).rejects.toThrow('is what defineTasks returns');
+  },
+);

@@ -48,15 +48,10 @@ export function createWorker<Types extends TaskTypes>(
 type Given = { [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined };
 
 /** The calls of a server's queues, over a session where that is possible. */
-export function connectTransport({
-  url,
-  urls,
-  stream = true,
-  token,
-  fetch,
-}: Given): QueueTransport {
+export function connectTransport(given: Given): QueueTransport {
+  const { url, urls, stream = true, token, fetch } = (given as Given | undefined) ?? {};
   const [first, ...others] = urls ?? (url === undefined ? [] : [url]);
-  if (first === undefined) throw new TypeError('Name the server: { url } or { urls }.');
+  if (typeof first !== 'string') throw new TypeError('Name the server: { url } or { urls }.');
   const own = fetch ?? nodeFetch();
   const rest = httpTransport({
     url: first,

@@ -24,7 +24,7 @@ import {
   type SubmitOptions,
   type WaitOptions,
 } from './submit.js';
-import { checkPayload, type Tasks, type TaskTypes } from './tasks.js';
+import { checkPayload, requireTasks, type Tasks, type TaskTypes } from './tasks.js';
 import type { CallOperation, QueueTransport, SubmitRequest } from './transport.js';
 import { startWorker } from './task-worker.js';
 import type { Worker, WorkerOptions } from './worker.js';
@@ -127,6 +127,7 @@ export class Queue<Types extends TaskTypes> {
     protected readonly transport: QueueTransport,
     protected readonly tasks: Tasks<Types>,
   ) {
+    requireTasks(tasks);
     const call = this.call;
     this.schedules = new Schedules({ tasks, call, queueNames: () => this.#names() });
     this.dead = new DeadLetters({ tasks, call });

@@ -113,6 +113,14 @@ export function defineTasks(given: Definitions = {}): Tasks<TaskTypes> {
   return { definitions };
 }
 
+/** For programs without types. */
+export function requireTasks(tasks: Tasks<TaskTypes> | undefined | null): void {
+  if (typeof tasks?.definitions === 'object') return;
+  throw new TypeError(
+    "The second argument is what defineTasks returns, such as defineTasks({ 'mail.send': {} }).",
+  );
+}
+
 function isSchema(given: StandardSchema | TaskDefinition): given is StandardSchema {
   return '~standard' in given;
 }
@@ -143,7 +151,9 @@ export function definitionOf(
 }
 
 /** The queues that definitions name. */
-export function queuesOf({ definitions }: Tasks<TaskTypes>): string[] {
+export function queuesOf(tasks: Tasks<TaskTypes>): string[] {
+  requireTasks(tasks);
+  const { definitions } = tasks;
   const named = Object.values(definitions).flatMap((definition) => definition?.queue ?? []);
   return [...new Set(named)];
 }

@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { connectQueue } from './connect.js';
 import { startWorker } from './task-worker.js';
 import { defineTasks } from './tasks.js';
 import type { ClaimedTask, QueueTransport } from './transport.js';
@@ -93,3 +94,12 @@ test('worker: a retry function that throws is reported, and the queue decides', 
   expect(reported).toEqual([wrong]);
   expect(settle.mock.calls[0]![1]).toMatchObject([{ outcome: 'fail', message: 'no', retry: true }]);
 });
+
+test.each(['http://127.0.0.1:8081', undefined, {}, { url: 5 }, { urls: [] }])(
+  'connectQueue: refuses %o',
+  (options) => {
+    expect(() => connectQueue(options as never, defineTasks())).toThrow(
+      'Name the server: { url } or { urls }.',
+    );
+  },
+);

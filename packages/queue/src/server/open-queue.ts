@@ -268,13 +268,19 @@ const optionNames: readonly string[] = [
 ] satisfies (keyof OpenQueueOptions)[];
 
 /** Options that a program without types may have misspelt, or two places at once. */
-function checkOptions(options: OpenQueueOptions): void {
+function checkOptions(options: OpenQueueOptions | undefined | null): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new ValidationError("openQueue takes options, such as { data: './data' }.");
+  }
   const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
   if (unknown !== undefined) {
     const names = optionNames.join(', ');
     throw new ValidationError(`${unknown} is not an option of openQueue; use ${names}.`);
   }
   const { data, memory, database, clock } = options;
+  if (data !== undefined && typeof data !== 'string') {
+    throw new ValidationError('data is the path of a folder.');
+  }
   if ([data, memory || undefined, database].filter((place) => place !== undefined).length !== 1) {
     throw new ValidationError(
       'Say where the tasks are, once: { data }, { memory: true } or { database }.',
