@@ -42,6 +42,13 @@ test('statusline: reads the transcripts itself, and shows written figures the ne
   expect(await show()).toMatch(/^Haiku \| today \$7\.00 /);
 });
 
+test('statusline: is shown where its figures cannot be kept', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'ctl-statusline-'));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  writeFileSync(join(home, '.cache'), 'a file');
+  expect(await run(home, '{}')).toBe('nothing priced today\n');
+});
+
 /** The output of the built `ctl usage statusline`. */
 function run(home: string, input: string): Promise<string> {
   const ctl = join(import.meta.dirname, '../../../bin/ctl');

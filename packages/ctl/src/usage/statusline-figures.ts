@@ -1,4 +1,5 @@
 import { systemClock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
 import { recentSpend } from '@millrace/daemon/spend';
 import type { Tools } from '../base/tools.js';
 import { dayOf, lineOf, writeFigures, type Figures } from './statusline-file.js';
@@ -19,7 +20,12 @@ export async function refreshFigures(
       usdPerHour: block.burn?.usd_per_hour ?? null,
     },
   };
-  writeFigures(env, figures);
+  try {
+    writeFigures(env, figures);
+  } catch (error) {
+    // The line is right without the file, as in a sandbox; the next one reads the transcripts again.
+    console.error(`ctl: the figures could not be kept: ${messageOf(error)}`);
+  }
   return figures;
 }
 

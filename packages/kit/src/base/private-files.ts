@@ -16,9 +16,24 @@ import { systemCode } from './errors.js';
 const privateFile = 0o600;
 const privateDirectory = 0o700;
 
+/**
+ * Makes a directory and those above it that are missing, for its owner alone. Node's own way with
+ * `recursive` never ends where a directory cannot be made in one that exists, such as /proc.
+ */
+export function makeDirectory(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(path) !== path) makeDirectory(dirname(path));
+  try {
+    mkdirSync(path, { mode: privateDirectory });
+  } catch (error) {
+    // Another process was faster.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
 /** Replaces a file atomically; only its owner can read it. */
 export function writePrivateFile(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: privateDirectory });
+  makeDirectory(dirname(file));
   const unfinished = `${file}.${randomUUID()}`;
   try {
     const handle = openSync(unfinished, 'wx', privateFile);

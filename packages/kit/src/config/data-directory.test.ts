@@ -57,3 +57,8 @@ test.skipIf(!process.seteuid)('a directory without permission is reported with t
     if (isRoot) process.seteuid!(0);
   }
 });
+
+test.runIf(process.platform === 'linux')('a directory that cannot be made is reported', () => {
+  const message = /^data directory \/proc\/x\/y cannot be created by uid \d+: ENOENT/;
+  expect(() => dataDirectory('/proc/x/y')).toThrow(message);
+});

@@ -1,7 +1,8 @@
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { systemClock, systemRandom } from '../base/clock-and-random.js';
 import { messageOf, systemCode, UsageError } from '../base/errors.js';
+import { makeDirectory } from '../base/private-files.js';
 
 /**
  * Ensures that `path` is a writable directory, created with mode 700 when it is new. Returns its
@@ -10,7 +11,7 @@ import { messageOf, systemCode, UsageError } from '../base/errors.js';
 export function dataDirectory(path: string): string {
   const directory = resolve(path);
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
   } catch (error) {
     throw new UsageError(creationProblem(directory, error));
   }
