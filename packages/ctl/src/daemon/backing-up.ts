@@ -1,7 +1,8 @@
 import { restoreService, targetOf } from '../db/restoring.js';
-import { mkdir, readdir, rename } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import type { Tools } from '../base/tools.js';
 import { readBase, saveBackup, showBackup, type Base } from '../db/service-backup.js';
 import { daemonApi, type DaemonFlags } from './api.js';
@@ -16,7 +17,7 @@ export async function backUpDaemon(
   // A wrong address or token is reported by a call that knows how.
   await (await daemonApi(flags, tools)).call('listBackends');
   const { url, token } = await locate(flags, tools.terminal.env);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  makePrivateDirectory(directory);
   const { baseBackupName, logBackupName, newestBackup } = await import('@millrace/db');
   const last = newestBackup(directory);
   const base = last === undefined ? undefined : await readBase(last);

@@ -1,9 +1,10 @@
 import type { Flags } from '../base/tools.js';
 import { createHash } from 'node:crypto';
-import { mkdir, rename, stat } from 'node:fs/promises';
+import { rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
 import { listOf, wholeNumber } from '../base/arguments.js';
@@ -122,7 +123,7 @@ async function makeDirectory(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) return;
   if (!found) {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    makePrivateDirectory(path);
     return;
   }
   throw new Refusal(

@@ -1,6 +1,6 @@
-import { mkdir } from 'node:fs/promises';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import type { RestoreTarget } from '@millrace/db';
 import { asTyped } from '../base/command-name.js';
 import type { Tools } from '../base/tools.js';
@@ -33,7 +33,7 @@ export async function restoreService(
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   targetOf(to);
-  await mkdir(data, { recursive: true, mode: 0o700 });
+  makePrivateDirectory(data);
   const { seq, lineageId } = await restored(from, store, to);
   terminal.show(
     { data, seq, lineage_id: lineageId },

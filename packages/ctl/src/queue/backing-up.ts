@@ -1,8 +1,9 @@
 import { restoreService } from '../db/restoring.js';
-import { mkdir, rename } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { counted } from '@millrace/contract/lists';
 import { UsageError } from '@millrace/kit/errors';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import { wholeNumber } from '../base/arguments.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { readBase, saveBackup, showBackup } from '../db/service-backup.js';
@@ -27,7 +28,7 @@ export async function backupQueues(flags: BackupFlags, tools: Tools): Promise<vo
   await queueApi(flags, tools).call('listQueues');
   const { url, token } = locateQueue(flags, tools.terminal.env);
   const base = flags.since === undefined ? sinceSeq : await readBase(flags.since);
-  if (flags.base) await mkdir(flags.out, { recursive: true, mode: 0o700 });
+  if (flags.base) makePrivateDirectory(flags.out);
   // The name of a base backup has its commit number, which is not known yet.
   const written = flags.base ? join(flags.out, 'unnamed.backup') : flags.out;
   const made = await saveBackup({ url: `${url}/v1/admin/backup`, token }, written, base, tools);

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { makeDirectory } from '@millrace/kit/private-files';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 
 /* The figures of the status line, in a file. Nothing heavy may be imported here. */
 
@@ -37,7 +37,7 @@ export function readFigures(env: Environment): Figures | undefined {
 
 export function writeFigures(env: Environment, figures: Figures): void {
   const folder = folderOf(env);
-  makeDirectory(folder);
+  makePrivateDirectory(folder);
   const file = join(folder, 'statusline.json');
   writeFileSync(`${file}.${process.pid}`, JSON.stringify(figures), { mode: 0o600 });
   renameSync(`${file}.${process.pid}`, file);

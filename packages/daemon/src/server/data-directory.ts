@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync, statSync, readFileSync } from 'node:fs';
+import { chmodSync, statSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { dataDirectory } from '@millrace/kit/config';
 import type { Log } from '@millrace/kit/log';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import { publishText } from '../storage/published-file.js';
 import { addressFile } from '../storage/data-files.js';
 
@@ -22,7 +23,7 @@ export function privateDirectory(path: string, log: Log): string {
 /** Creates a private folder in the data directory. */
 export function privateFolder(dataDir: string, name: string): string {
   const folder = join(dataDir, name);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makePrivateDirectory(folder);
   return folder;
 }
 

@@ -20,9 +20,9 @@ const privateDirectory = 0o700;
  * Makes a directory and those above it that are missing, for its owner alone. Node's own way with
  * `recursive` never ends where a directory cannot be made in one that exists, such as /proc.
  */
-export function makeDirectory(path: string): void {
+export function makePrivateDirectory(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
-  if (dirname(path) !== path) makeDirectory(dirname(path));
+  if (dirname(path) !== path) makePrivateDirectory(dirname(path));
   try {
     mkdirSync(path, { mode: privateDirectory });
   } catch (error) {
@@ -33,7 +33,7 @@ export function makeDirectory(path: string): void {
 
 /** Replaces a file atomically; only its owner can read it. */
 export function writePrivateFile(file: string, text: string): void {
-  makeDirectory(dirname(file));
+  makePrivateDirectory(dirname(file));
   const unfinished = `${file}.${randomUUID()}`;
   try {
     const handle = openSync(unfinished, 'wx', privateFile);

@@ -2,7 +2,7 @@ import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { systemClock, systemRandom } from '../base/clock-and-random.js';
 import { messageOf, systemCode, UsageError } from '../base/errors.js';
-import { makeDirectory } from '../base/private-files.js';
+import { makePrivateDirectory } from '../base/private-files.js';
 
 /**
  * Ensures that `path` is a writable directory, created with mode 700 when it is new. Returns its
@@ -11,7 +11,7 @@ import { makeDirectory } from '../base/private-files.js';
 export function dataDirectory(path: string): string {
   const directory = resolve(path);
   try {
-    makeDirectory(directory);
+    makePrivateDirectory(directory);
   } catch (error) {
     throw new UsageError(creationProblem(directory, error));
   }

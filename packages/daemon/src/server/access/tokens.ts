@@ -6,6 +6,7 @@ import type { Log } from '@millrace/kit/log';
 import { hashSecret, sameHash, newToken } from '@millrace/kit/tokens';
 import { isLoopback, type LoadedConfig } from '@millrace/kit/config';
 import type { Random } from '@millrace/kit/random';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import type { Caller } from '../../core/api.js';
 import { tokenFile } from '../../storage/data-files.js';
 
@@ -191,7 +192,7 @@ export function ensureToken(
 
 /** Creates the file with mode 0600. */
 function makeTokenFile(file: string, random: Random): void {
-  fs.mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makePrivateDirectory(dirname(file));
   const { id, token } = newToken(random);
   const fresh = `${file}.${id}`;
   const handle = fs.openSync(fresh, 'wx', 0o600);

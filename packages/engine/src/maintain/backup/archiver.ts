@@ -1,18 +1,11 @@
-import {
-  existsSync,
-  lstatSync,
-  readdirSync,
-  statSync,
-  mkdirSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { existsSync, lstatSync, readdirSync, statSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { readBackup } from './reader.js';
 import { fileParts, writeBackup } from './file.js';
 import type { BackupHeader } from './frames.js';
 import type { Timer } from '@millrace/kit/clock';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import type { Core, LogPin } from '../../core/core.js';
 import { lineageOf } from '../../storage/file/tables.js';
 import type { Hash64 } from '../../value/bytes.js';
@@ -210,7 +203,7 @@ export class LogArchiver {
 
   static async open(core: Core, options: LogArchiveOptions): Promise<LogArchiver> {
     const { directory } = options;
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makePrivateDirectory(directory);
     for (const name of readdirSync(directory)) {
       if (name.startsWith(unfinishedName)) rmSync(join(directory, name), { force: true });
     }

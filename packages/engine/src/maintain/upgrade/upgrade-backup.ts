@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { humanBytes } from '@millrace/kit/units';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import { currentStore, pointTo, syncDirectory } from '../../storage/file/directory.js';
 import { freeBytes, isOutOfRoom } from '../../storage/file/files.js';
 
@@ -66,7 +67,7 @@ async function filesOf(directory: string): Promise<{ path: string; bytes: number
 
 /** Shares the blocks with the original on file systems that support it. */
 async function copy(from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  makePrivateDirectory(dirname(to));
   await copyFile(from, to, constants.COPYFILE_FICLONE);
   const file = await open(to, 'r+');
   try {

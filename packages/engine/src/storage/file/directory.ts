@@ -2,7 +2,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -18,7 +17,11 @@ import {
 import { join } from 'node:path';
 import { systemCode, UsageError } from '@millrace/kit/errors';
 import { silentLog, type Log } from '@millrace/kit/log';
-import { isOpenToOthers, tightenDirectory } from '@millrace/kit/private-files';
+import {
+  isOpenToOthers,
+  makePrivateDirectory,
+  tightenDirectory,
+} from '@millrace/kit/private-files';
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock, Timer } from '@millrace/kit/clock';
@@ -40,7 +43,7 @@ const logPattern = /^log-\d{6}$/;
 /** Creates the directory for its owner alone, or removes other users' access to an existing one. */
 export function makeDirectory(directory: string, log: Log = silentLog): void {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makePrivateDirectory(directory);
     if (!statSync(directory).isDirectory()) {
       throw new UsageError(`${directory} is not a directory; a database needs one of its own.`);
     }

@@ -3,7 +3,6 @@ import {
   existsSync,
   fdatasync,
   fstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -18,6 +17,7 @@ import {
 import { open } from 'node:fs/promises';
 import { dirname, basename } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import { refuse } from '../../value/documents.js';
 
 /** An open file of the log. */
@@ -55,7 +55,7 @@ export const nodeFiles: FileLayer = {
   rename: renameSync,
   remove: (path) => rmSync(path, { force: true }),
   list: (directory) => (existsSync(directory) ? readdirSync(directory) : []),
-  makeDirectory: (directory) => void mkdirSync(directory, { recursive: true, mode: 0o700 }),
+  makeDirectory: makePrivateDirectory,
   removeDirectory: (directory) => rmSync(directory, { recursive: true, force: true }),
   async syncDirectory(directory) {
     const handle = await open(directory, 'r');

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { open, type Database, type RowReader } from '@millrace/engine';
 import { UsageError } from '@millrace/kit/errors';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
 import type { AuditRecord } from '../../core/audit.js';
 import {
   embeddedPartIn,
@@ -62,7 +63,7 @@ export async function openEmbeddedTarget(
   if (existsSync(directory)) {
     throw new UsageError(`${directory} exists already. Choose another --data, or move it away.`);
   }
-  mkdirSync(dataDirectory, { recursive: true });
+  makePrivateDirectory(dataDirectory);
   return openEnd(embeddedPartIn(dataDirectory), directory, options);
 }
 
