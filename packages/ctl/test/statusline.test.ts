@@ -42,11 +42,13 @@ test('statusline: reads the transcripts itself, and shows written figures the ne
   expect(await show()).toMatch(/^Haiku \| today \$7\.00 /);
 });
 
-test('statusline: is shown where its figures cannot be kept', async () => {
+test('statusline: a cache that cannot be written costs no line, nor does other input', async () => {
   const home = mkdtempSync(join(tmpdir(), 'ctl-statusline-'));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  writeFileSync(join(home, '.cache'), 'a file');
-  expect(await run(home, '{}')).toBe('nothing priced today\n');
+  writeFileSync(join(home, '.cache'), 'not a directory');
+  for (const input of ['', '{', '[]', 'null', '{"model":7,"cost":"x"}']) {
+    expect([input, await run(home, input)]).toEqual([input, 'nothing priced today\n']);
+  }
 });
 
 /** The output of the built `ctl usage statusline`. */

@@ -1,5 +1,4 @@
 import { systemClock } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import { recentSpend } from '@millrace/daemon/spend';
 import type { Tools } from '../base/tools.js';
 import { dayOf, lineOf, writeFigures, type Figures } from './statusline-file.js';
@@ -7,6 +6,7 @@ import { dayOf, lineOf, writeFigures, type Figures } from './statusline-file.js'
 /** Reads the transcripts of the last day, and writes the figures down for the next line. */
 export async function refreshFigures(
   env: Readonly<Record<string, string | undefined>>,
+  err: { write: (text: string) => unknown },
 ): Promise<Figures> {
   const now = systemClock.now();
   const { todayUsd, block } = await recentSpend(env, now);
@@ -23,8 +23,8 @@ export async function refreshFigures(
   try {
     writeFigures(env, figures);
   } catch (error) {
-    // The line is right without the file, as in a sandbox; the next one reads the transcripts again.
-    console.error(`ctl: the figures could not be kept: ${messageOf(error)}`);
+    // The line is still shown; without a file each one reads the transcripts again.
+    err.write(`ctl: cannot store the status line: ${(error as Error).message}\n`);
   }
   return figures;
 }
@@ -32,8 +32,8 @@ export async function refreshFigures(
 /** The same line in this process, which has no input of an agent. */
 export async function showFigures(
   { refresh }: { refresh?: boolean },
-  { terminal: { env, out } }: Tools,
+  { terminal: { env, out, err } }: Tools,
 ): Promise<void> {
-  const figures = await refreshFigures(env);
+  const figures = await refreshFigures(env, err);
   if (!refresh) out.write(`${lineOf(figures, {}, figures.at)}\n`);
 }

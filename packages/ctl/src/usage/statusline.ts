@@ -17,7 +17,7 @@ const inputWaitMs = 30;
 
 /** Writes the line. Waits for new figures only when there are none that can be shown. */
 export async function printStatusline(outside: NodeJS.Process): Promise<void> {
-  const { env, stdin, stdout, argv } = outside;
+  const { env, stdin, stdout, stderr, argv } = outside;
   const now = systemClock.now();
   const known = readFigures(env);
   const isShowable = known && now - known.at < maxAgeMs && known.day === dayOf(now);
@@ -25,7 +25,7 @@ export async function printStatusline(outside: NodeJS.Process): Promise<void> {
   let figures = known;
   if (!isShowable) {
     const { refreshFigures } = await import('./statusline-figures.js');
-    figures = await refreshFigures(env);
+    figures = await refreshFigures(env, stderr);
   } else if (now - known.at > freshMs) {
     const again = [argv[1]!, 'usage', 'statusline', '--refresh'];
     spawn(argv[0]!, again, { detached: true, stdio: 'ignore', env }).unref();
