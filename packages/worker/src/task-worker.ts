@@ -159,8 +159,10 @@ async function runTask(
     },
   };
   const context = await handlerCall(tasks, request);
-  const running = inSpan(task.info, () => call.wrap(context, () => run(context)));
-  const result = await Promise.race([running, lazy.suspended]);
+  // A handler that is suspended does not return, but its span ends.
+  const result = await inSpan(task.info, () =>
+    Promise.race([call.wrap(context, () => run(context)), lazy.suspended]),
+  );
   try {
     return await checkResult(tasks, task.info.handlerRef, result);
   } catch (error) {
