@@ -16,7 +16,15 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const submitSpan = 'b7ad6b7169203331';
 const header = `00-${traceId}-${submitSpan}-01`;
-const ended: { name: string; kind: unknown; parent: unknown; failure: string | undefined }[] = [];
+interface EndedSpan {
+  name: string;
+  kind: unknown;
+  parent: unknown;
+  failure: string | undefined;
+  isSuspended: boolean;
+}
+
+const ended: EndedSpan[] = [];
 
 beforeAll(() => {
   const storage = new AsyncLocalStorage<Context>();
@@ -52,11 +60,15 @@ beforeAll(() => {
         run: (span: Span) => unknown,
       ) => {
         let failure: string | undefined;
+        let isSuspended = false;
         const span = {
           recordException: (error: Error) => (failure = error.message),
           setStatus: () => span,
-          end: () =>
-            ended.push({ name, kind: options.kind, parent: trace.getSpanContext(parent), failure }),
+          setAttribute: (_: string, value: boolean) => (isSuspended = value),
+          end: () => {
+            const from = trace.getSpanContext(parent);
+            ended.push({ name, kind: options.kind, parent: from, failure, isSuspended });
+          },
         };
         return run(span as never);
       }) as never,
@@ -94,5 +106,18 @@ test('tracing: a handler continues the trace of its submitter, in process too', 
   expect(ended).toMatchObject([
     { name: 'process a', kind: 4, parent: { traceId, spanId: submitSpan }, failure: undefined },
     { name: 'process a', kind: 4, parent: { traceId, spanId: submitSpan }, failure: 'no' },
+  ]);
+});
+
+test('tracing: the span of a run that suspends its task ends', async () => {
+  ended.length = 0;
+  const tasks = defineTasks({ sleeper: { queue: 'q' } });
+  const queue = await openQueue({ memory: true }, tasks);
+  onTestFinished(() => queue.close());
+  queue.createWorker({ queue: 'q' }, { sleeper: ({ step }) => step.sleep('rest', 400) });
+  await queue.submitAndWait('sleeper', null);
+  expect(ended).toMatchObject([
+    { name: 'process sleeper', failure: undefined, isSuspended: true },
+    { name: 'process sleeper', failure: undefined, isSuspended: false },
   ]);
 });

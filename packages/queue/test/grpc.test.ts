@@ -194,6 +194,19 @@ const beyondTime = { seconds: 1e15 };
 test.each([
   ['ListTasks', { queue: 'mail' }, 'submitter', 'PERMISSION_DENIED', 'FORBIDDEN'],
   ['ListTasks', { queue: 'mail' }, 'worker', 'PERMISSION_DENIED', 'FORBIDDEN'],
+  ['ListTasks', {}, 'operator', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
+  ['Stats', {}, 'operator', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
+  ['Submit', { handler_ref: 'a' }, 'root', 'INVALID_ARGUMENT', 'INVALID_TASK'],
+  [
+    'SubmitBatch',
+    { queue: 'mail', tasks: [{ queue: 'mail.no', handler_ref: 'a' }] },
+    'root',
+    'INVALID_ARGUMENT',
+    'INVALID_TASK',
+  ],
+  ['SubmitFlow', { tasks: [{ key: 'a' }] }, 'root', 'INVALID_ARGUMENT', 'INVALID_FLOW'],
+  ['SendSignal', { name: 'go' }, 'root', 'INVALID_ARGUMENT', 'INVALID_TASK'],
+  ['Fail', { id: 'x' }, 'worker', 'INVALID_ARGUMENT', 'INVALID_TASK'],
   ['ListTasks', { queue: 'mail.no' }, 'operator', 'NOT_FOUND', 'QUEUE_NOT_FOUND'],
   ['ListTasks', { queue: 'mail', order: 'next' }, 'operator', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
   ['ListTasks', { queue: 'mail', order: 'x' }, 'operator', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
@@ -304,7 +317,8 @@ test('flows: dependencies, steps, signals, suspension and tree over gRPC', async
   expect(steps).toMatchObject([{ name: 's', recorded: true }]);
   expect(String(steps[0].result)).toBe('1');
   const suspended = await call('Complete', { ...held, suspend: { signals: ['go'] } });
-  expect(suspended).toMatchObject({ status: 'PENDING', attempt: 0 });
+  expect(suspended).toMatchObject({ status: 'PENDING', attempt: 0, step_count: 1 });
+  expect((await call('GetRun', { id: a })).wait).toMatchObject({ kind: 'signal', signals: ['go'] });
   const sent = await call('SendSignal', { task_id: a, name: 'go', payload: json({ x: 1 }) });
   expect(String(sent.payload)).toBe('{"x":1}');
   await expect.poll(() => first.tasks.length).toBe(2);

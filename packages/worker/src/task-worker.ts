@@ -172,8 +172,9 @@ async function runTask(
   const { info } = call.task;
   const run = new Run(transport, tasks, call);
   const context = await handlerCall(tasks, run);
-  const result = await run.ended(() =>
-    inSpan(info, () => call.wrap(context, () => runHandler(context))),
+  // A handler that is suspended does not return, but its span ends.
+  const result = await inSpan(info, () =>
+    run.ended(() => call.wrap(context, () => runHandler(context))),
   );
   try {
     return await checkResult(tasks, info.handlerRef, result);

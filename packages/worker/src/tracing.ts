@@ -1,3 +1,4 @@
+import { Suspended } from './errors.js';
 import type { TaskInfo } from './tasks.js';
 
 /** What is used of `@opentelemetry/api`, which is an optional peer. */
@@ -20,6 +21,7 @@ interface OpenTelemetry {
 }
 
 interface Span {
+  setAttribute(name: string, value: boolean): void;
   recordException(error: unknown): void;
   setStatus(status: { code: number; message?: string }): void;
   end(): void;
@@ -69,8 +71,12 @@ export async function inSpan(task: TaskInfo, run: () => Promise<unknown>): Promi
     try {
       return await run();
     } catch (error) {
-      span.recordException(error);
-      span.setStatus({ code: errorStatus, message: String(error) });
+      if (error instanceof Suspended) {
+        span.setAttribute('millrace.suspended', true);
+      } else {
+        span.recordException(error);
+        span.setStatus({ code: errorStatus, message: String(error) });
+      }
       throw error;
     } finally {
       span.end();

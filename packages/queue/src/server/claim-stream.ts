@@ -4,8 +4,8 @@ import type { ServerCall } from '@millrace/wire/grpc';
 import { isClaimed } from '../core/outcome.js';
 import { claimTasks, handBackTasks } from '../operations/claim-tasks.js';
 import { type QueueContext, requireGrant } from '../operations/base/context.js';
-import { rateLimited } from '../operations/base/refusal.js';
-import { bodyOf, textIn, type StreamedCall } from './grpc-calls.js';
+import { failBody, rateLimited } from '../operations/base/refusal.js';
+import { bodyOf, queueIn, type StreamedCall } from './grpc-calls.js';
 
 type ClaimedTask = QueueSchema<'ClaimResult'>['tasks'][number];
 
@@ -23,7 +23,8 @@ export async function streamTasks(context: QueueContext, stream: ClaimStream): P
   const { call, request, identify, signal, encode, isMemoryFull } = stream;
   const { max_outstanding: most = 1 } = request;
   const body = bodyOf(request, 'queue', 'max_outstanding');
-  const queue = textIn(request, 'queue');
+  const queue = queueIn(request, 'INVALID_CLAIM');
+  requireOutstanding(Number(most));
   const remoteIp = call.peer.replace(/:\d+$/, '');
   const { draining } = context.readiness;
   const outstanding = new Outstanding(context, [signal, draining]);
@@ -56,6 +57,14 @@ export async function streamTasks(context: QueueContext, stream: ClaimStream): P
     const { unsent } = sender;
     if (signal.aborted && unsent.length > 0) await handBackTasks(context, unsent);
   }
+}
+
+const maxOutstanding = 100;
+
+function requireOutstanding(count: number): void {
+  if (count >= 1 && count <= maxOutstanding) return;
+  const message = `must be from 1 to ${maxOutstanding}`;
+  throw failBody('INVALID_CLAIM', [{ pointer: '/max_outstanding', message }]);
 }
 
 function memoryFull(): Error {

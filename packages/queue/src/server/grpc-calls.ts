@@ -61,15 +61,21 @@ const upkeep = (run: UnaryCall['run']): UnaryCall => ({ urgency: 'upkeep', run }
 /** The unary methods: each calls the operation that the REST API calls. */
 export const unaryCalls: Readonly<Record<string, UnaryCall>> = {
   Submit: newWork(async ({ context, caller }, request) => {
-    const queue = textIn(request, 'queue');
+    const queue = queueIn(request, 'INVALID_TASK');
     requireGrant(caller, queue, 'submitter');
     const body = bodyOf(request, 'queue');
     return (await submitTask(context, caller, { queue, body })).result;
   }),
   SubmitBatch: newWork(async ({ context, caller }, request) => {
-    const queue = textIn(request, 'queue');
+    const queue = queueIn(request, 'INVALID_TASK');
     requireGrant(caller, queue, 'submitter');
     const tasks = (request['tasks'] ?? []) as JsonObject[];
+    const faults = tasks.flatMap((task, index) => {
+      const isOther = ![queue, ''].includes(textIn(task, 'queue'));
+      const message = `must be ${queue} or empty; a batch is for one queue`;
+      return isOther ? [{ pointer: `/tasks/${index}/queue`, message }] : [];
+    });
+    if (faults.length > 0) throw failBody('INVALID_TASK', faults);
     const body = tasks.map((task) => bodyOf(task, 'queue'));
     return { results: await submitBatch(context, caller, { queue, body }) };
   }),
@@ -82,7 +88,7 @@ export const unaryCalls: Readonly<Record<string, UnaryCall>> = {
     return { ...rest, ...(result !== null && { result: bytesOfJson(result) }) };
   }),
   ListTasks: upkeep(({ context, caller, queries }, request) => {
-    const queue = textIn(request, 'queue');
+    const queue = queueIn(request, 'INVALID_QUERY');
     requireGrant(caller, queue, 'operator');
     const { status, ...rest } = bodyOf(request, 'queue');
     // An empty list means any status.
@@ -95,8 +101,8 @@ export const unaryCalls: Readonly<Record<string, UnaryCall>> = {
   ),
   Complete: upkeep(({ context, caller }, request) => {
     const { id, leaseToken, body } = settleRequest(request);
-    const { steps = [], ...rest } = jsonIn(body, 'result') as JsonObject & { steps?: JsonObject[] };
-    const listed = steps.map((step) => jsonIn(step, 'result'));
+    const { steps: _steps, ...rest } = jsonIn(body, 'result');
+    const listed = stepsIn(body);
     const settled = listed.length > 0 ? { ...rest, steps: listed } : rest;
     return completeTask(context, caller, { id, leaseToken, body: settled });
   }),
@@ -104,17 +110,25 @@ export const unaryCalls: Readonly<Record<string, UnaryCall>> = {
     const tasks = ((request['tasks'] ?? []) as { key?: string; task?: JsonObject }[]).map(
       ({ key = '', task }) => ({ key, queue: '', ...task }),
     );
+    const faults = tasks.flatMap(({ queue }, index) =>
+      queue === '' ? [{ pointer: `/tasks/${index}/task/queue`, message: 'is required' }] : [],
+    );
+    if (faults.length > 0) throw failBody('INVALID_FLOW', faults);
     return (await submitFlow(context, caller, { ...request, tasks })).result;
   }),
   RecordSteps: upkeep(({ context, caller }, request) => {
-    const steps = ((request['steps'] ?? []) as JsonObject[]).map((step) => jsonIn(step, 'result'));
-    const body = { lease_token: textIn(request, 'lease_token'), steps };
+    const body = { lease_token: textIn(request, 'lease_token'), steps: stepsIn(request) };
     return recordSteps(context, caller, { id: textIn(request, 'id'), body });
   }),
   SendSignal: newWork(async ({ context, caller }, request) => {
     const id = textIn(request, 'task_id');
     const queue = textIn(request, 'queue');
     const body = jsonIn(bodyOf(request, 'task_id', 'queue'), 'payload');
+    const byKey = queue !== '' || request['unique_key'] !== undefined;
+    if (byKey === (id !== '') || (byKey && queue === '')) {
+      const message = 'is needed, or queue and unique_key instead of it';
+      throw failBody('INVALID_TASK', [{ pointer: '/task_id', message }]);
+    }
     if (id === '') requireGrant(caller, queue, 'submitter');
     const { payload, ...signal } =
       id === ''
@@ -137,7 +151,7 @@ export const unaryCalls: Readonly<Record<string, UnaryCall>> = {
     return extendTask(context, caller, { id, leaseToken, body: extended });
   }),
   Stats: newWork(({ context, caller }, request) => {
-    const queue = textIn(request, 'queue');
+    const queue = queueIn(request, 'INVALID_QUERY');
     requireGrant(caller, queue, 'submitter');
     return getStats(context, { queue });
   }),
@@ -148,17 +162,36 @@ function bytesOfJson(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64');
 }
 
-function jsonOfBytes(base64: string, field = 'result'): JsonValue {
+function jsonOfBytes(base64: string, pointer: string): JsonValue {
   try {
     return JSON.parse(Buffer.from(base64, 'base64').toString()) as JsonValue;
   } catch {
-    throw failBody('INVALID_TASK', [{ pointer: `/${field}`, message: 'must be JSON' }]);
+    throw failBody('INVALID_TASK', [{ pointer, message: 'must be JSON' }]);
   }
+}
+
+/** The queue that a request names. */
+export function queueIn(
+  request: JsonObject,
+  code: 'INVALID_TASK' | 'INVALID_QUERY' | 'INVALID_CLAIM',
+): string {
+  const queue = textIn(request, 'queue');
+  if (queue === '') throw fail(code, '/queue is required.');
+  return queue;
+}
+
+function stepsIn(request: JsonObject): JsonObject[] {
+  const steps = (request['steps'] ?? []) as JsonObject[];
+  return steps.map((step, index) => jsonIn(step, 'result', `/steps/${index}`));
 }
 
 function settleRequest(request: JsonObject) {
   const body = bodyOf(request, 'id', 'lease_token');
-  return { id: textIn(request, 'id'), leaseToken: textIn(request, 'lease_token'), body };
+  const leaseToken = textIn(request, 'lease_token');
+  if (leaseToken === '') {
+    throw failBody('INVALID_TASK', [{ pointer: '/lease_token', message: 'is required' }]);
+  }
+  return { id: textIn(request, 'id'), leaseToken, body };
 }
 
 /** Checks the fields that are query parameters of the REST API. */
@@ -247,9 +280,10 @@ function bytesIn(item: unknown, field: string): unknown {
   return value === null ? rest : { ...rest, [field]: bytesOfJson(value) };
 }
 
-function jsonIn(item: JsonObject, field: string): JsonObject {
+function jsonIn(item: JsonObject, field: string, at = ''): JsonObject {
   const value = item[field];
-  return typeof value === 'string' ? { ...item, [field]: jsonOfBytes(value, field) } : item;
+  if (typeof value !== 'string') return item;
+  return { ...item, [field]: jsonOfBytes(value, `${at}/${field}`) };
 }
 
 /** Payloads are converted apart: the library takes 20 times as long for large ones. */
