@@ -159,7 +159,7 @@ function optionsFor(
           label,
           stroke,
           width: kind === 'bars' ? 0 : 1.75,
-          points: { show: isSparse, size: 5 },
+          points: { show: kind === 'bars' ? false : isSparse, size: 5 },
           ...(kind === 'bars' && { fill: stroke, paths: uPlot.paths.bars!({ size: [0.7, 40] }) }),
           ...(kind === 'area' && { fill: `color-mix(in srgb, ${stroke} 18%, transparent)` }),
         };
