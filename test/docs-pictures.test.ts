@@ -24,17 +24,23 @@ function shownBy(page: string): string[] {
     .map((target) => resolve(dirname(page), target));
 }
 
+/** Every picture, those in folders included. */
+const existing = readdirSync(pictures, { recursive: true, encoding: 'utf8' })
+  .map((name) => join(pictures, name))
+  .filter((file) => statSync(file).isFile());
+
 test('pictures: every one that a page shows exists, and none is unused', () => {
-  const shown = new Set(pages.flatMap(shownBy).filter((file) => dirname(file) === pictures));
-  const existing = readdirSync(pictures).map((name) => join(pictures, name));
+  const shown = new Set(pages.flatMap(shownBy).filter((file) => file.startsWith(pictures)));
   expect(existing.length).toBeGreaterThan(0);
   expect([...shown].toSorted()).toEqual(existing.toSorted());
 });
 
-test('pictures: are PNG files, together at most 1.5 MB', () => {
-  const files = readdirSync(pictures).map((name) => join(pictures, name));
-  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
-  for (const file of files) expect(readFileSync(file).subarray(0, 4)).toEqual(signature);
-  const size = files.reduce((sum, file) => sum + statSync(file).size, 0);
+test('pictures: are PNG or WebP files, together at most 1.5 MB', () => {
+  const signatures = { png: '\x89PNG', webp: 'RIFF' };
+  for (const file of existing) {
+    const signature = signatures[file.split('.').at(-1) as keyof typeof signatures];
+    expect(readFileSync(file).toString('latin1', 0, 4), file).toBe(signature);
+  }
+  const size = existing.reduce((sum, file) => sum + statSync(file).size, 0);
   expect(size).toBeLessThan(maxBytes);
 });

@@ -307,8 +307,8 @@ describe('database', () => {
 
   test('columns: resized by dragging and by keys, kept after a reload', () =>
     rig.on('/database/people', async (page) => {
-      const header = page.getByRole('columnheader', { name: 'age' });
-      const handle = page.getByRole('separator', { name: 'Width of age' });
+      const header = page.getByRole('columnheader', { name: 'name' });
+      const handle = page.getByRole('separator', { name: 'Width of name' });
       await handle.waitFor();
       const width = async () => Math.round((await header.boundingBox())!.width);
       const before = await width();
@@ -318,12 +318,12 @@ describe('database', () => {
       const box = (await handle.boundingBox())!;
       await page.mouse.move(box.x + 4, box.y + 4);
       await page.mouse.down();
-      await page.mouse.move(box.x - 26, box.y + 4);
+      await page.mouse.move(box.x - 6, box.y + 4);
       await page.mouse.up();
-      await eventually(async () => expect(await width()).toBe(before - 46));
+      await eventually(async () => expect(await width()).toBe(before - 26));
       await page.reload();
       await handle.waitFor();
-      expect(await width()).toBe(before - 46);
+      expect(await width()).toBe(before - 26);
       await handle.dblclick();
       await eventually(async () => expect(await width()).toBe(before));
     }));

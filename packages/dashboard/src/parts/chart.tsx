@@ -159,7 +159,7 @@ function optionsFor(
           label,
           stroke,
           width: kind === 'bars' ? 0 : 1.75,
-          points: { show: isSparse, size: 5 },
+          points: kind === 'bars' ? { show: false } : { show: false, filter: pointsOf, size: 5 },
           ...(kind === 'bars' && { fill: stroke, paths: uPlot.paths.bars!({ size: [0.7, 40] }) }),
           ...(kind === 'area' && { fill: `color-mix(in srgb, ${stroke} 18%, transparent)` }),
         };
@@ -168,11 +168,12 @@ function optionsFor(
   };
 }
 
-/** A few readings are points too: a line needs two neighbours to be seen. */
-const isSparse: uPlot.Series.Points.Show = (plot, index, from, to) => {
-  let known = 0;
-  for (let at = from; at <= to; at++) known += typeof plot.data[index]![at] === 'number' ? 1 : 0;
-  return known > 0 && known <= maxPoints;
+/** A few readings are points too. Of many, those are that no line shows: it needs a neighbour. */
+const pointsOf: uPlot.Series.Points.Filter = (plot, index) => {
+  const isKnown = (at: number) => typeof plot.data[index]![at] === 'number';
+  const known = [...plot.data[0].keys()].filter(isKnown);
+  if (known.length <= maxPoints) return known;
+  return known.filter((at) => !isKnown(at - 1) && !isKnown(at + 1));
 };
 
 const maxPoints = 40;

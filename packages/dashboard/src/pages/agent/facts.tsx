@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { count, unknown } from '../../parts/format.js';
+import { Id } from '../../parts/id.js';
 import { OutsideLink } from '../../parts/outside-link.js';
 import { Fact, Panel } from '../../parts/page.js';
 import { Time } from '../../parts/time.js';
@@ -63,7 +64,9 @@ export function Facts({ session }: { session: Session }) {
         )}
         {session.parent_id && (
           <Fact name="Parent">
-            <Link href={`/agents/${session.parent_id}`}>{session.parent_id}</Link>
+            <Link href={`/agents/${session.parent_id}`}>
+              <Id value={session.parent_id} />
+            </Link>
           </Fact>
         )}
         {tags.length > 0 && (
@@ -106,7 +109,9 @@ function TaskFact({ task, id }: { task: NonNullable<Session['task']>; id: string
   const others = sessions.filter((other) => other.task?.id === task.id && other.id !== id);
   return (
     <Fact name="Task">
-      <Link href={`/tasks/${task.id}`}>{task.id}</Link>
+      <Link href={`/tasks/${task.id}`}>
+        <Id value={task.id} />
+      </Link>
       <span className="muted">
         {' '}
         of {task.queue}, attempt {task.attempt}

@@ -83,8 +83,8 @@ function Agent({ session }: { session: Session }) {
             <SendForm session={session} />
           </Panel>
           <div className="stack">
-            <Facts session={session} />
             <ExplainPanel session={session} lines={output.lines} />
+            <Facts session={session} />
           </div>
         </div>
       )}

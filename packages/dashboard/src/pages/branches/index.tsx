@@ -72,13 +72,16 @@ function BranchTable({ branches }: { branches: readonly Standing[] }) {
     Branch: {
       isUnlabelled: true,
       className: 'branches-name',
-      cell: ({ branch, base, error }) => (
-        <>
-          <span className="mono">{branch ?? unknown}</span>
-          <span className="muted"> on {base ?? 'an unknown base'}</span>
-          {error !== null && !shared.has(error) && <div className="status-warn">{error}</div>}
-        </>
-      ),
+      cell: (row) => {
+        const { branch, base, error } = row;
+        return (
+          <>
+            <span className="mono">{branch ?? unknown}</span>
+            {!isBase(row) && <span className="muted"> on {base ?? 'an unknown base'}</span>}
+            {error !== null && !shared.has(error) && <div className="status-warn">{error}</div>}
+          </>
+        );
+      },
     },
     CI: {
       cell: ({ ci, checks }) => (
@@ -88,20 +91,28 @@ function BranchTable({ branches }: { branches: readonly Standing[] }) {
         </>
       ),
     },
-    Ahead: { numeric: true, cell: ({ ahead }) => count(ahead) },
+    Ahead: { numeric: true, cell: (row) => (isBase(row) ? unknown : count(row.ahead)) },
     Behind: {
       numeric: true,
       className: (row) => (isFar(row) ? 'status-warn' : undefined),
       cell: (row) => (
         <>
-          {count(row.behind)}
+          {isBase(row) ? unknown : count(row.behind)}
           {isFar(row) && ' (far behind)'}
         </>
       ),
     },
     Merged: {
-      cell: ({ merged }) =>
-        merged === null ? <span className="muted">unknown</span> : merged ? 'yes' : 'no',
+      cell: (row) =>
+        isBase(row) ? (
+          <span className="muted">works on the base</span>
+        ) : row.merged === null ? (
+          <span className="muted">unknown</span>
+        ) : row.merged ? (
+          'yes'
+        ) : (
+          'no'
+        ),
     },
     Checked: { className: 'muted branches-seen' },
   });
@@ -115,6 +126,9 @@ function BranchTable({ branches }: { branches: readonly Standing[] }) {
     />
   );
 }
+
+/** A branch has no distance from itself. */
+const isBase = ({ branch, base }: Standing) => branch !== null && branch === base;
 
 const isFar = ({ behind }: Standing) => behind !== null && behind > daemonLists.farBehind;
 

@@ -109,7 +109,9 @@ function shapeOf(
   const usual = lengths[Math.floor(lengths.length * 0.9)] ?? 0;
   const share = Math.min(Math.max(usual, field.length, 4), 40);
   const numeric = values.length > 0 && values.every((value) => typeof value === 'number');
-  return { width: `minmax(6rem, ${share}fr)`, numeric };
+  // The header and the mark of its order fit in any case.
+  const least = Math.min(field.length + 4, 12);
+  return { width: `minmax(max(4rem, ${least}ch), ${share}fr)`, numeric };
 }
 
 function sorting({ sort, onSort }: ColumnParts, field: string): Partial<Column<DbRecord>> {

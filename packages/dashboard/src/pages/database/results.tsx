@@ -64,7 +64,7 @@ export function Results({ collection, found, status, names, submitted, onOpen }:
       {records.length === 0 ? (
         <NoRecords isMissing={status === null} isFiltered={submitted.body.filter !== undefined} />
       ) : (
-        <div className="stack db-results">
+        <div className="stack db-results" aria-busy={query.isPlaceholderData}>
           <VirtualTable
             label="Records"
             columns={columnsFor({
@@ -105,7 +105,7 @@ interface TotalProps {
   records: number | undefined;
 }
 
-function Total({ collection, submitted: { body, run }, records }: TotalProps) {
+function Total({ collection, submitted: { body, limit, run }, records }: TotalProps) {
   const { filter } = body;
   const { data } = useQuery({
     queryKey: ['db-count', collection, filter, run],
@@ -115,7 +115,9 @@ function Total({ collection, submitted: { body, run }, records }: TotalProps) {
     staleTime: Number.POSITIVE_INFINITY,
   });
   const total = filter === undefined ? records : data;
-  return total === undefined ? null : `; ${count(total)} in total`;
+  if (total === undefined) return null;
+  const cut = total > limit ? `, the limit is ${count(limit)}` : '';
+  return `; ${count(total)} in total${cut}`;
 }
 
 interface CellEdit {

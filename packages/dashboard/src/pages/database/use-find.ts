@@ -39,6 +39,8 @@ export function useFind(collection: string, { body, limit, run }: SubmittedQuery
     refetchInterval: false,
     refetchOnWindowFocus: false,
     gcTime: 0,
+    // The rows stay while those of another order or filter load.
+    placeholderData: (before, query) => (query?.queryKey[1] === collection ? before : undefined),
   });
   const { data, hasNextPage, isFetching, isError, fetchNextPage } = query;
   const records = useMemo<readonly DbRecord[]>(

@@ -58,7 +58,7 @@ export function fleetColumns(
     </span>
   );
   return [
-    column('Agent', 'minmax(0, 3fr)', name),
+    column('Agent', 'minmax(0, 3.5fr)', name),
     column(
       'Status',
       '9rem',
@@ -67,7 +67,7 @@ export function fleetColumns(
     ),
     column(
       'Why',
-      'minmax(0, 3fr)',
+      'minmax(0, 4fr)',
       (session) => <span className="muted">{whyOf(session) ?? unknown}</span>,
       { wideOnly },
     ),
@@ -78,7 +78,7 @@ export function fleetColumns(
       ({ backend, model }) => <span title={model ?? undefined}>{backend}</span>,
       { wideOnly },
     ),
-    column('Branch or directory', 'minmax(0, 2fr)', place, { wideOnly }),
+    column('Branch or directory', 'minmax(8.5rem, 1fr)', place, { wideOnly }),
     column('Context', '7.5rem', (session) => <ContextBar {...{ session, critical }} />, {
       narrowWidth: '4rem',
     }),

@@ -66,6 +66,9 @@ export default function InboxPage() {
 
 function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'all' }) {
   const [shown, setShown] = useState(pageSize);
+  const { data: sessions = [] } = useQuery(queries.sessions());
+  const tasks = new Map(sessions.map(({ id, task }) => [id, task?.id]));
+  const taskOf = ({ agent_id: agent }: Note) => (agent === null ? undefined : tasks.get(agent));
   if (notes.length === 0) {
     return (
       <Empty title={which === 'unread' ? 'No unread notes.' : 'No notes yet.'}>
@@ -74,12 +77,12 @@ function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'al
       </Empty>
     );
   }
-  const groups = sameNotes(notes);
+  const groups = sameNotes(notes, taskOf);
   return (
     <Panel>
       <ul className="notes">
         {groups.slice(0, shown).map((group) => (
-          <NoteRow key={group[0].id} notes={group} />
+          <NoteRow key={group[0].id} notes={group} task={taskOf(group[0])} />
         ))}
       </ul>
       {groups.length > shown && (
@@ -95,12 +98,18 @@ function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'al
 
 type NoteGroup = readonly [Note, ...Note[]];
 
-/** Notes that say the same of the same agent are one row, at the place of the newest. */
-function sameNotes(notes: readonly Note[]): NoteGroup[] {
+/**
+ * Notes that say the same of the same agent, or of agents that tried the same task, are one row, at
+ * the place of the newest.
+ */
+function sameNotes(
+  notes: readonly Note[],
+  taskOf: (note: Note) => string | undefined,
+): NoteGroup[] {
   const groups = new Map<string, [Note, ...Note[]]>();
   for (const note of notes) {
     const { kind, title, body, agent_id: agent, read } = note;
-    const same = JSON.stringify([kind, title, body, agent, read]);
+    const same = JSON.stringify([kind, title, body, taskOf(note) ?? agent, read]);
     const group = groups.get(same);
     if (group) group.push(note);
     else groups.set(same, [note]);
@@ -108,7 +117,7 @@ function sameNotes(notes: readonly Note[]): NoteGroup[] {
   return [...groups.values()];
 }
 
-function NoteRow({ notes }: { notes: NoteGroup }) {
+function NoteRow({ notes, task }: { notes: NoteGroup; task: string | undefined }) {
   const [note] = notes;
   const read = useAction({
     run: async () => {
@@ -131,6 +140,11 @@ function NoteRow({ notes }: { notes: NoteGroup }) {
         {note.agent_id && (
           <Link className="button small" href={`/agents/${note.agent_id}`}>
             Open agent
+          </Link>
+        )}
+        {task !== undefined && (
+          <Link className="button small" href={`/tasks/${task}`}>
+            Open task
           </Link>
         )}
         {!note.read && (

@@ -77,7 +77,7 @@ export const configGroups: readonly ConfigGroup[] = [
         path: 'circuit_breaker.enabled',
         label: 'Circuit breaker',
         kind: 'boolean',
-        preset: 'on with a callback',
+        preset: 'on unless pull',
       },
       number('retention.succeeded_ms', 'Keep succeeded (ms)', 86_400_000),
       number('retention.dead_ms', 'Keep dead (ms)', 0, '0 means until purged.'),

@@ -11,6 +11,7 @@ import { Figure, Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Failure, Loaded, Loading } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
 import { toast } from '../../parts/toast.js';
 import { queueQueries, queueServer, type QueueConfig, type QueueItem } from '../../queue/api.js';
 import { ConfigDialog } from './config-dialog.js';
@@ -180,18 +181,17 @@ function BreakerFigure({ config, summary: { breaker, breakers = [] } }: BreakerF
   const { enabled, failure_ratio: ratio, min_requests: min } = config.circuit_breaker;
   if (!enabled) return <Figure name="Breaker" value="off" />;
   const tripped = breakers.filter(({ state }) => state !== 'closed');
-  const notes = tripped.map(({ handler_ref: handler, next_probe_at: at }) =>
-    at === null ? handler : `${handler}: next probe at ${clockTime(at)}`,
-  );
-  const note = notes.join(', ');
+  const note = tripped.map(({ handler_ref: handler, next_probe_at: at }) => (
+    <div key={handler}>
+      {handler}
+      {at !== null && ': next probe '}
+      {at !== null && <Time at={at} />}
+    </div>
+  ));
   if (breaker === 'open')
     return <Figure name="Breaker" value={<Status tone="bad">open</Status>} note={note} />;
   if (breaker === 'half_open')
     return <Figure name="Breaker" value={<Status tone="warn">half open</Status>} note={note} />;
   const rule = `opens for a handler at ${Math.round(ratio * 100)}% failures of ${min} calls`;
   return <Figure name="Breaker" value="closed" note={rule} />;
-}
-
-function clockTime(time: string): string {
-  return new Date(time).toLocaleTimeString();
 }

@@ -19,17 +19,21 @@ export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
   const isDead = parts.status === 'DEAD';
   return [
     ...(parts.isSelectable ? [selectColumn(parts)] : []),
-    column('Handler', 'minmax(0, 3fr)', ({ id, handler_ref, last_error }) => (
-      <>
-        <Link href={`/tasks/${id}`} className="row-link">
-          {handler_ref}
-        </Link>
-        {isDead && parts.isNarrow && <LastError error={last_error} />}
-      </>
-    )),
+    column(
+      'Handler',
+      isDead ? 'minmax(0, 2fr)' : 'minmax(0, 3fr)',
+      ({ id, handler_ref, last_error }) => (
+        <>
+          <Link href={`/tasks/${id}`} className="row-link">
+            {handler_ref}
+          </Link>
+          {isDead && parts.isNarrow && <LastError error={last_error} />}
+        </>
+      ),
+    ),
     column(
       isDead ? 'Error' : 'Group',
-      'minmax(0, 2fr)',
+      isDead ? 'minmax(0, 7fr)' : 'minmax(0, 2fr)',
       ({ last_error, group_key }) =>
         isDead ? (
           <LastError error={last_error} />

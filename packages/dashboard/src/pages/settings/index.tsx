@@ -35,6 +35,8 @@ export default function SettingsPage() {
 function BrowserSettings() {
   const [areEnabled, setEnabled] = useShortcutsOn();
   const token = useSyncExternalStore(tokenStore.subscribe, tokenStore.current);
+  const { data: config } = useQuery(queries.config());
+  const isOpen = config?.entries.some(({ key, value }) => key === 'auth' && value === 'none');
   return (
     <Panel title="This browser">
       <div className="panel-body stack">
@@ -49,7 +51,11 @@ function BrowserSettings() {
         <Check label="Keyboard shortcuts" checked={areEnabled} onChange={setEnabled} />
         <div className="row">
           {token === undefined ? (
-            <span className="muted">No token stored.</span>
+            <span className="muted">
+              {isOpen
+                ? 'No login is needed: the daemon runs without authentication.'
+                : 'No token stored.'}
+            </span>
           ) : (
             <Button
               onClick={() => {
@@ -60,7 +66,7 @@ function BrowserSettings() {
               Delete token
             </Button>
           )}
-          <Button onClick={() => void logOut()}>Log out</Button>
+          {!isOpen && <Button onClick={() => void logOut()}>Log out</Button>}
         </div>
       </div>
     </Panel>

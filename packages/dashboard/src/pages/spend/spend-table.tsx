@@ -4,6 +4,7 @@ import { useMemo } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { baseName, dollars, tokens } from '../../parts/format.js';
+import { Id } from '../../parts/id.js';
 import { column, VirtualTable, type Column } from '../../parts/virtual-table.js';
 
 type Row = DaemonSchema<'SpendRow'>;
@@ -52,6 +53,7 @@ export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
 
 function Key({ by, agent, value }: { by: string; agent: Session | undefined; value: string }) {
   if (by === 'agent' && agent) return <Link href={`/agents/${agent.id}`}>{agent.name}</Link>;
+  if (by === 'agent' && value !== '') return <Id value={value} />;
   return <span title={value}>{by === 'repo' ? baseName(value) : value || 'none'}</span>;
 }
 

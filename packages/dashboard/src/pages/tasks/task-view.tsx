@@ -69,7 +69,7 @@ export function TaskView({ task, history }: { task: Task; history?: FullHistory 
         )}
         {task.breaker?.next_probe_at && (
           <Fact name="Breaker">
-            {task.breaker.state.replace('_', ' ')}, next probe at{' '}
+            {task.breaker.state.replace('_', ' ')}, next probe{' '}
             <Time at={task.breaker.next_probe_at} />
           </Fact>
         )}
@@ -180,7 +180,7 @@ function History({ task, history }: { task: Task; history: TaskHistory | undefin
           <AttemptItem
             key={`${attempt.redrive}.${attempt.attempt}`}
             attempt={attempt}
-            isRepeated={attempt.response_snippet === all[at - 1]?.response_snippet}
+            above={all[at - 1]}
           />
         ))}
       </ol>
@@ -196,8 +196,8 @@ const outcomeTones: Readonly<Record<string, Tone>> = {
   DEFERRED: 'off',
 };
 
-/** `isRepeated`: its response or stack is that of the attempt above. */
-function AttemptItem({ attempt, isRepeated }: { attempt: Attempt; isRepeated: boolean }) {
+/** What is the same as in the attempt above is not repeated. */
+function AttemptItem({ attempt, above }: { attempt: Attempt; above: Attempt | undefined }) {
   const { outcome, error_type, http_status, message, response_snippet: snippet } = attempt;
   return (
     <li className="task-attempt">
@@ -213,9 +213,12 @@ function AttemptItem({ attempt, isRepeated }: { attempt: Attempt; isRepeated: bo
           <Time at={attempt.started_at} />, {duration(attempt.duration_ms)}
         </span>
       </div>
-      {message && <p>{message}</p>}
-      {snippet && isRepeated && <p className="muted">The same response as above.</p>}
-      {snippet && !isRepeated && (
+      {message && message !== above?.message && <p>{message}</p>}
+      {message && message === above?.message && <p className="muted">The same error as above.</p>}
+      {snippet && snippet === above?.response_snippet && (
+        <p className="muted">The same response as above.</p>
+      )}
+      {snippet && snippet !== above?.response_snippet && (
         <pre className="task-payload" tabIndex={0}>
           {snippet}
         </pre>
