@@ -5,7 +5,14 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { openQueue } from '@millrace/queue';
-import { ApiError, connectQueue, defineTasks, TaskFailed, ValidationError } from '@millrace/worker';
+import {
+  ApiError,
+  connectQueue,
+  defineTasks,
+  TaskFailed,
+  WaitTimeout,
+  ValidationError,
+} from '@millrace/worker';
 import type { Queue, TaskHandlers } from '@millrace/worker';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
@@ -106,6 +113,10 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => 
     const found = await queue.get(task.id);
     expect(found).toMatchObject({ payload: { to: 'ada' }, totalAttempts: 1 });
     expect(found.handlerRef === 'mail.send' && found.result?.messageId).toBe('m1');
+    expect(await queue.waitFor(task.id)).toMatchObject({ task: { id: task.id }, result });
+    const later = await queue.submit('mail.send', { to: 'bob' }, { delayMs: 60_000 });
+    const ending = queue.waitFor(later.id, { timeoutMs: 10 });
+    await expect(ending).rejects.toBeInstanceOf(WaitTimeout);
   });
 
   test('refuses an invalid payload at the producer, with its path', async () => {

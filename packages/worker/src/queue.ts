@@ -215,6 +215,14 @@ export class Queue<Types extends TaskTypes> {
     return this.#waitForEnd<Ref>(id, { endsAt, timeoutMs, signal });
   }
 
+  /** Waits for the end of a task, with the errors of `submitAndWait`. */
+  waitFor(
+    id: string,
+    { timeoutMs = defaultTimeoutMs, signal }: Pick<WaitOptions, 'timeoutMs' | 'signal'> = {},
+  ): Promise<FinishedTask<Types, keyof Types & string>> {
+    return this.#waitForEnd(id, { endsAt: Date.now() + timeoutMs, timeoutMs, signal });
+  }
+
   /** Throws an error with the code TASK_NOT_FOUND if there is no such task. */
   async get(id: string): Promise<QueueTask<Types>> {
     return this.#get(id);
