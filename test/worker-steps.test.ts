@@ -12,6 +12,7 @@ import {
 } from '@millrace/worker';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
+  endWithFile,
   newEmbeddedStore,
   startTestServer,
   tokens,
@@ -27,7 +28,8 @@ type Handler = (call: {
 }) => unknown;
 
 const directory = mkdtempSync(join(tmpdir(), 'mr-steps-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const onEnd = endWithFile();
+onEnd(() => rmSync(directory, { recursive: true, force: true }));
 
 /** The same tests in process and over REST. */
 describe.each([
@@ -41,8 +43,8 @@ describe.each([
   [
     'remote',
     async () => {
-      const store = await newEmbeddedStore(afterAll);
-      const { url } = await startTestServer({ onEnd: afterAll, store, createDelivery });
+      const store = await newEmbeddedStore(onEnd);
+      const { url } = await startTestServer({ onEnd, store, createDelivery });
       return connectQueue({ url, token: tokens.root }, tasks) as unknown as Queue<Types>;
     },
   ],

@@ -2,12 +2,13 @@ import * as grpc from '@grpc/grpc-js';
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../src/delivery/index.js';
 import { openPostgresStore } from '../src/storage/postgres/open.js';
 import { startPostgres } from './postgres/postgres-server.js';
 import { queueV1 } from './support/grpc-handler.js';
 import {
+  endWithFile,
   makeQueue,
   newEmbeddedStore,
   startTestServer,
@@ -91,13 +92,14 @@ class Stream {
   }
 }
 
+const onEnd = endWithFile();
 let database = '';
 const openDatabase = () =>
   openPostgresStore(database, { clock: systemClock, random: systemRandom, log: silentLog });
 const openStore = async (kind: string) => {
-  if (kind === 'embedded') return newEmbeddedStore(afterAll);
+  if (kind === 'embedded') return newEmbeddedStore(onEnd);
   const postgres = await startPostgres();
-  afterAll(() => postgres.remove());
+  onEnd(() => postgres.remove());
   database = await postgres.database('events');
   return openDatabase();
 };
@@ -107,7 +109,7 @@ describe.each(['embedded', 'postgres'])('events on the %s store', (kind) => {
   let client: any;
   beforeAll(async () => {
     server = await startTestServer({
-      onEnd: afterAll,
+      onEnd,
       store: await openStore(kind),
       createDelivery,
       settings: { grpc: { host: '127.0.0.1', port: 0 } },
@@ -116,7 +118,7 @@ describe.each(['embedded', 'postgres'])('events on the %s store', (kind) => {
     await makeQueue(server, 'other.one', { callback: { protocol: 'pull' } });
     const { url } = server.running.listeners.find(({ listener }) => listener === 'grpc')!;
     client = new queueV1.Queue(new URL(url).host, grpc.credentials.createInsecure());
-    afterAll(() => client.close());
+    onEnd(() => client.close());
   });
 
   const post = async (path: string, body: object) => {

@@ -6,38 +6,44 @@ import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { callbackGuard, parseAllowlist, RequestAbort } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { traceOf } from '../src/core/callback-headers.js';
 import { sampleConfig } from '../src/delivery/delivery.test-support.js';
 import { GrpcHandlerClient, type GrpcHandlersOptions } from '../src/delivery/grpc-handlers.js';
 import { createDelivery } from '../src/delivery/index.js';
 import { openStore } from '../src/storage/open-store.js';
-import { startPostgres, type PostgresServer } from './postgres/postgres-server.js';
+import { startPostgres } from './postgres/postgres-server.js';
 import { startGrpcHandler, type Execute, type GrpcHandler } from './support/grpc-handler.js';
-import { makeQueue, newDirectory, startTestServer, type TestServer } from './support/server.js';
+import {
+  endWithFile,
+  makeQueue,
+  newDirectory,
+  startTestServer,
+  type TestServer,
+} from './support/server.js';
 
 const soon = { timeout: 20_000, interval: 20 };
 const loopback = { host: '127.0.0.1', port: '*' as const, networks: ['127.0.0.0/8'] };
 
 describe.each(['embedded', 'postgres'] as const)('callbacks over gRPC, %s store', (kind) => {
+  const onEnd = endWithFile();
   let server: TestServer;
-  let postgres: PostgresServer | undefined;
   let execute: Execute = () => ({});
   let handler: GrpcHandler;
   beforeAll(async () => {
-    if (kind === 'postgres') postgres = await startPostgres();
+    const postgres = kind === 'postgres' ? await startPostgres() : undefined;
+    if (postgres) onEnd(() => postgres.remove());
     const storage = postgres ? await postgres.database('grpc') : 'embedded';
-    const dataDirectory = newDirectory(afterAll);
+    const dataDirectory = newDirectory(onEnd);
     const world = { clock: systemClock, random: systemRandom, log: memoryLog() };
-    handler = await startGrpcHandler((request) => execute(request), { onEnd: afterAll });
+    handler = await startGrpcHandler((request) => execute(request), { onEnd });
     server = await startTestServer({
-      onEnd: afterAll,
+      onEnd,
       store: await openStore(storage, { ...world, dataDirectory }),
       createDelivery,
       settings: { callback_allowlist: [{ scheme: 'grpc', ...loopback }] },
     });
   });
-  afterAll(() => postgres?.remove());
 
   let queues = 0;
   async function newQueue(callback: object = {}, more: object = {}): Promise<string> {

@@ -2,10 +2,11 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import * as grpc from '@grpc/grpc-js';
 import { ErrorInfoSchema, StatusSchema } from '@millrace/contract/queue-grpc';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../src/delivery/index.js';
 import { queueV1 } from './support/grpc-handler.js';
 import {
+  endWithFile,
   makeQueue,
   newEmbeddedStore,
   startTestServer,
@@ -14,12 +15,13 @@ import {
   type Who,
 } from './support/server.js';
 
+const onEnd = endWithFile();
 let server: TestServer;
 let client: any;
 beforeAll(async () => {
   server = await startTestServer({
-    onEnd: afterAll,
-    store: await newEmbeddedStore(afterAll),
+    onEnd,
+    store: await newEmbeddedStore(onEnd),
     createDelivery,
     settings: { grpc: { host: '127.0.0.1', port: 0 } },
   });
@@ -27,7 +29,7 @@ beforeAll(async () => {
   await makeQueue(server, 'mail.push');
   const { url } = server.running.listeners.find(({ listener }) => listener === 'grpc')!;
   client = new queueV1.Queue(new URL(url).host, grpc.credentials.createInsecure());
-  afterAll(() => client.close());
+  onEnd(() => client.close());
 });
 
 function metadataOf(who: Who | null): grpc.Metadata {

@@ -1,16 +1,23 @@
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createDelivery } from '../src/delivery/index.js';
 import { openPostgresStore } from '../src/storage/postgres/open.js';
 import { startPostgres } from './postgres/postgres-server.js';
-import { makeQueue, newEmbeddedStore, startTestServer, type TestServer } from './support/server.js';
+import {
+  endWithFile,
+  makeQueue,
+  newEmbeddedStore,
+  startTestServer,
+  type TestServer,
+} from './support/server.js';
 
+const onEnd = endWithFile();
 const openStore = async (kind: string) => {
-  if (kind === 'embedded') return newEmbeddedStore(afterAll);
+  if (kind === 'embedded') return newEmbeddedStore(onEnd);
   const postgres = await startPostgres();
-  afterAll(() => postgres.remove());
+  onEnd(() => postgres.remove());
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   return openPostgresStore(await postgres.database('options'), world);
 };
@@ -19,7 +26,7 @@ describe.each(['embedded', 'postgres'])('tasks with options on the %s store', (k
   let server: TestServer;
   beforeAll(async () => {
     const store = await openStore(kind);
-    server = await startTestServer({ onEnd: afterAll, store, createDelivery });
+    server = await startTestServer({ onEnd, store, createDelivery });
   });
 
   const send = async (method: string, path: string, body?: object) => {

@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog, type MemoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret } from '@millrace/kit/tokens';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import type { QueueSettings } from '../../src/server/config.js';
 import {
   startServer,
@@ -98,6 +98,15 @@ export interface TestOptions {
 }
 
 type OnEnd = (end: () => void | Promise<void>) => void;
+
+/** When the test file ends, for what its hooks start: `afterAll` is ignored inside a hook. */
+export function endWithFile(): OnEnd {
+  const ends: (() => void | Promise<void>)[] = [];
+  afterAll(async () => {
+    for (const end of ends.splice(0).toReversed()) await end();
+  });
+  return (end) => void ends.push(end);
+}
 
 export function newDirectory(onEnd: OnEnd = onTestFinished): string {
   const directory = mkdtempSync(join(tmpdir(), 'mr-queue-'));

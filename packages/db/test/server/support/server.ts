@@ -22,7 +22,22 @@ export interface TestServer extends RunningDatabase {
 /** A complete server in this process, on free ports and in its own directory. */
 export async function startServer(
   flags: Readonly<Record<string, FlagValue>> = {},
-  data = mkdtempSync(join(tmpdir(), 'mr-db-')),
+  directory?: string,
+): Promise<TestServer> {
+  if (directory !== undefined) return serveIn(directory, flags);
+  const data = mkdtempSync(join(tmpdir(), 'mr-db-'));
+  try {
+    return await serveIn(data, flags);
+  } catch (error) {
+    // A server that refuses to start leaves nothing.
+    rmSync(data, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function serveIn(
+  data: string,
+  flags: Readonly<Record<string, FlagValue>>,
 ): Promise<TestServer> {
   const log = memoryLog();
   const { values } = loadConfig(databaseConfig, {
