@@ -72,6 +72,8 @@ type wait struct {
 	until  int64
 	signal string
 	tasks  []string
+	// Those of tasks that have not ended.
+	open []string
 }
 
 // steps are those of one run of a handler.
@@ -388,15 +390,15 @@ func (j *Job) submitAll(ctx context.Context, name, queue, ref string, payloads [
 	if known != nil {
 		return known.outcome(result)
 	}
-	ids, err := j.submitChildren(ctx, name, queue, ref, payloads, options)
+	ids, open, err := j.submitChildren(ctx, name, queue, ref, payloads, options)
 	if err != nil {
 		return err
 	}
 	results := make([]json.RawMessage, len(ids))
 	for i, id := range ids {
 		child := j.steps.children[id]
-		if child == nil || (child.Status != Succeeded && child.Status != Dead) {
-			return j.wait(wait{tasks: ids})
+		if child == nil || !isEnded(child.Status) {
+			return j.wait(wait{tasks: ids, open: open})
 		}
 		if results[i] = child.Result; len(child.Result) == 0 {
 			results[i] = json.RawMessage("null")
@@ -422,37 +424,50 @@ func (j *Job) submitAll(ctx context.Context, name, queue, ref string, payloads [
 	return recorded.outcome(result)
 }
 
-func (j *Job) submitChildren(ctx context.Context, name, queue, ref string, payloads []any, options *SubmitOptions) ([]string, error) {
-	ids := make([]string, len(payloads))
+// submitChildren returns the ids of all children, and of those that have not ended.
+func (j *Job) submitChildren(ctx context.Context, name, queue, ref string, payloads []any, options *SubmitOptions) (ids, open []string, err error) {
+	ids = make([]string, len(payloads))
+	ended := map[string]bool{}
 	var bodies []fields
 	for i, payload := range payloads {
 		ids[i] = childID(j.Task, fmt.Sprintf("%s#%d", name, i))
-		if j.steps.children[ids[i]] != nil {
+		if child := j.steps.children[ids[i]]; child != nil {
+			ended[ids[i]] = isEnded(child.Status)
 			continue
 		}
 		body, err := submitBody(ref, payload, options)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		body["id"], body["parent_id"], body["parent_lease_token"] = ids[i], j.Task.ID, j.running.token
 		bodies = append(bodies, body)
 	}
 	for start := 0; start < len(bodies); start += maxBatch {
 		var answers []struct {
-			Status int             `json:"status"`
-			Error  json.RawMessage `json:"error"`
+			Status   int             `json:"status"`
+			Error    json.RawMessage `json:"error"`
+			Envelope struct {
+				ID     string `json:"id"`
+				Status Status `json:"status"`
+			} `json:"envelope"`
 		}
 		batch := bodies[start:min(start+maxBatch, len(bodies))]
 		if err := j.underLease(ctx, join("/v1/queues/", queue, "/tasks:batch"), batch, &answers); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, answer := range answers {
 			if answer.Error != nil {
-				return nil, Permanent(refusal(answer.Status, answer.Error, 0))
+				return nil, nil, Permanent(refusal(answer.Status, answer.Error, 0))
 			}
+			ended[answer.Envelope.ID] = isEnded(answer.Envelope.Status)
 		}
 	}
-	return ids, nil
+	for _, id := range ids {
+		if !ended[id] {
+			open = append(open, id)
+		}
+	}
+	return ids, open, nil
 }
 
 func (j *Job) record(ctx context.Context, name string, about fields) (*step, error) {
@@ -497,7 +512,13 @@ func (s *steps) suspension() fields {
 		if each.signal != "" {
 			signals = append(signals, each.signal)
 		}
-		tasks = append(tasks, each.tasks...)
+		// Beside other branches, tasks that have ended would wake the task again and again. Once all
+		// have ended, waiting for them gets their results.
+		if len(s.waits) > 1 && len(each.open) > 0 {
+			tasks = append(tasks, each.open[len(each.open)-1])
+		} else {
+			tasks = append(tasks, each.tasks...)
+		}
 	}
 	if end > 0 {
 		suspend["until"] = stamp(time.UnixMilli(end))
@@ -533,4 +554,8 @@ func childID(task *Task, name string) string {
 		id = append(id, alphabet[b%32])
 	}
 	return string(id)
+}
+
+func isEnded(status Status) bool {
+	return status == Succeeded || status == Dead
 }

@@ -74,6 +74,32 @@ func TestStepsAreRunOnce(t *testing.T) {
 	}
 }
 
+func TestEndedChildrenDoNotWakeTheTaskAgainAndAgain(t *testing.T) {
+	queue, ctx := openQueue(t, "go-waits")
+	runs := 0
+	stop := startWorker(t, queue, "go-waits", map[string]Handler{
+		"nap": Handle(func(_ context.Context, ms int) (int, error) {
+			time.Sleep(time.Duration(ms) * time.Millisecond)
+			return ms, nil
+		}),
+		"order": HandleJob(func(ctx context.Context, job *Job, _ string) (many []int, err error) {
+			runs++
+			err = job.Parallel(ctx,
+				func(ctx context.Context) error {
+					return job.SubmitMany(ctx, "many", "go-waits", "nap", []any{0, 800, 0}, nil, &many)
+				},
+				func(ctx context.Context) error { return job.Sleep(ctx, "rest", 500*time.Millisecond) })
+			return
+		}),
+	}, nil)
+	defer stop()
+	var many []int
+	check(t, queue.SubmitAndWait(ctx, "go-waits", "order", "x", nil, &many))
+	if len(many) != 3 || many[1] != 800 || runs >= 10 {
+		t.Fatal(many, runs)
+	}
+}
+
 func TestStepsFailAndAreUndone(t *testing.T) {
 	queue, ctx := openQueue(t, "go-undo")
 	tries := 0

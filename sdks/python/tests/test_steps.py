@@ -69,6 +69,24 @@ class Flows(unittest.TestCase):
         self.assertEqual(queue.get(task.id).attempt, 1)
         self.assertEqual(len(queue.tree(task.id)["root"]["children"]), 5)
 
+    def test_ended_children_do_not_wake_the_task_again_and_again(self) -> None:
+        runs: list[str] = []
+
+        def order(call: Call) -> Any:
+            runs.append(call.task.id)
+            return call.step.parallel(
+                lambda: call.step.submit_many("many", "py-flows", "nap", [0, 0.8, 0]),
+                lambda: call.step.sleep("rest", 0.5),
+            )
+
+        def nap(call: Call) -> Any:
+            threading.Event().wait(call.payload)
+            return call.payload
+
+        with self.work(order=order, nap=nap):
+            self.assertEqual(queue.submit_and_wait("py-flows", "order"), [[0, 0.8, 0], None])
+        self.assertLess(len(runs), 10)
+
     def test_coroutines(self) -> None:
         ran: list[int] = []
 

@@ -12,7 +12,7 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import partial
@@ -24,6 +24,7 @@ from .tasks import Duration, SubmitOptions, Task, milliseconds, submit_fields, t
 
 T = TypeVar("T")
 
+_ENDED = ("SUCCEEDED", "DEAD")
 _MAX_CHILDREN = 1_000
 _MAX_BATCH = 500
 _MAX_BACKOFF = 3_600.0
@@ -176,7 +177,7 @@ class Steps:
         """One wait of all branches: the first event wakes the task."""
         times = [wait["until"] for wait in self._waits if "until" in wait]
         signals = {wait["signal"]: None for wait in self._waits if "signal" in wait}
-        tasks = {each: None for wait in self._waits for each in wait.get("tasks", ())}
+        tasks = {each: None for wait in self._waits for each in self._awaited(wait)}
         suspend: dict[str, Any] = {}
         if times:
             suspend["until"] = _stamp(min(times))
@@ -187,6 +188,12 @@ class Steps:
         if len(self._waits) == 1 and len(tasks) > 1:
             suspend["mode"] = "all"
         return suspend
+
+    def _awaited(self, wait: Mapping[str, Any]) -> Sequence[str]:
+        # Beside other branches, tasks that have ended would wake the task again and again. Once all
+        # have ended, waiting for them gets their results.
+        opened = wait.get("open", ())
+        return opened[-1:] if len(self._waits) > 1 and opened else wait.get("tasks", ())
 
     def begin(self, name: str) -> tuple[Mapping[str, Any] | None, int]:
         """The recorded step, or the number of the attempt to make now."""
@@ -270,18 +277,14 @@ class Steps:
             for task_id, payload in zip(ids, payloads, strict=True)
             if task_id not in self._children
         ]
-        path = f"/v1/queues/{segment(queue)}/tasks"
-        if is_single and bodies:
-            self._call(path, bodies[0])
-        elif bodies:
-            for start in range(0, len(bodies), _MAX_BATCH):
-                for answer in self._call(f"{path}:batch", bodies[start : start + _MAX_BATCH]):
-                    if "error" in answer:
-                        raise PermanentError(str(ApiError(answer["status"], answer["error"])))
+        statuses = {task_id: child["status"] for task_id, child in self._children.items()}
+        for envelope in self._submit_children(queue, bodies, is_single):
+            statuses[envelope["id"]] = envelope["status"]
         children = [self._children.get(task_id) for task_id in ids]
-        ended = [each for each in children if each and each["status"] in ("SUCCEEDED", "DEAD")]
+        ended = [each for each in children if each and each["status"] in _ENDED]
         if len(ended) < len(ids):
-            self._wait({"tasks": ids})
+            opened = [task_id for task_id in ids if statuses.get(task_id) not in _ENDED]
+            self._wait({"tasks": ids, "open": opened})
         dead = next((each for each in ended if each["status"] == "DEAD"), None)
         if dead is not None:
             message = f"The child task {dead['id']} of the step {name} failed"
@@ -289,6 +292,19 @@ class Steps:
             raise StepFailed(message, "CHILD_FAILED")
         results = [each.get("result") for each in ended]
         return self.record(name, {"result": results[0] if is_single else results})
+
+    def _submit_children(
+        self, queue: str, bodies: Sequence[Mapping[str, Any]], is_single: bool
+    ) -> Iterator[Mapping[str, Any]]:
+        path = f"/v1/queues/{segment(queue)}/tasks"
+        if is_single and bodies:
+            yield self._call(path, bodies[0])
+            return
+        for start in range(0, len(bodies), _MAX_BATCH):
+            for answer in self._call(f"{path}:batch", bodies[start : start + _MAX_BATCH]):
+                if "error" in answer:
+                    raise PermanentError(str(ApiError(answer["status"], answer["error"])))
+                yield answer["envelope"]
 
     def record(self, name: str, step: Mapping[str, Any], started: float | None = None) -> Any:
         """Records a step; returns its result as a later run gets it."""
