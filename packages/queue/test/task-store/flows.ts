@@ -331,6 +331,38 @@ export function flowTests(fixture: Fixture): void {
       expect(rows.map(({ key }) => key).toSorted()).toEqual([a, b].toSorted());
     });
 
+    test('retention: children stay until their parent has ended', async () => {
+      await fixture.queue();
+      await fixture.queue('post');
+      const parent = await fixture.submit();
+      const task = await fixture.claimOne();
+      const child = { queue: 'post', flow: { parentId: parent }, parentToken: task.lease!.token };
+      const kept = { ...child, options: { retainMs: 10 } };
+      const awaited = [await fixture.submit(child), await fixture.submit(child)];
+      const own = await fixture.submit(kept);
+      const other = await fixture.submit({ queue: 'post' });
+      const claimed = await fixture.claim({ queue: 'post' });
+      for (const each of claimed) {
+        const isFailing = each.id === awaited[1];
+        await fixture.settle(each, isFailing ? dead : { kind: 'succeeded' });
+      }
+      const now = noon + 60_000;
+      const remove = async () => {
+        const request = { queue: 'post', endedBefore: now, now, limit: 2 };
+        const succeeded = await fixture.store.deleteFinished({ ...request, status: 'SUCCEEDED' });
+        const died = await fixture.store.deleteFinished({ ...request, status: 'DEAD' });
+        return [succeeded, died, await fixture.store.deleteRetained({ now, limit: 2 })];
+      };
+      expect(await remove()).toEqual([1, 0, 0]);
+      await fixture.tombstone(other);
+      await fixture.reopen();
+      expect(await remove()).toEqual([0, 0, 0]);
+      await fixture.settle(task, { kind: 'succeeded' });
+      const gone = await remove();
+      expect(gone.reduce((sum, count) => sum + count)).toBe(3);
+      for (const id of [...awaited, own]) await fixture.tombstone(id);
+    });
+
     test('parent: it must run under the lease and not have ended', async () => {
       await fixture.queue();
       const parent = await fixture.submit();

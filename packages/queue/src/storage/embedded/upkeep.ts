@@ -1,4 +1,5 @@
 import type { Database, RowReader, RowWriter } from '@millrace/engine';
+import { isEnded } from '../../core/flow.js';
 import type { Task, WholeTask } from '../../core/task.js';
 import { expireRow, toTask } from '../port/store-parts.js';
 import { type TaskStore, tombstoneMs } from '../port/task-store.js';
@@ -61,12 +62,12 @@ function deleteDead(step: Step, queue: StepQueue, request: DeleteFinishedRequest
   const range = {
     start: queueKey(kinds.dead, number),
     end: queueTimeKey(kinds.dead, number, request.endedBefore),
-    limit: maxDeadRead,
+    limit: maxRead,
   };
   const old: StoredTask[] = [];
   for (const { key } of step.rows.range(range)) {
     const task = existing(step, idOf(key));
-    if (task.row.options?.retainMs === undefined) old.push(task);
+    if (task.row.options?.retainMs === undefined && isReadByParent(step, task)) old.push(task);
     if (old.length >= request.limit) break;
   }
   for (const task of old) {
@@ -76,8 +77,15 @@ function deleteDead(step: Step, queue: StepQueue, request: DeleteFinishedRequest
   return old.length;
 }
 
-/** Dead tasks with a retention of their own are skipped. */
-const maxDeadRead = 10_000;
+/** Some are skipped: dead tasks with a retention of their own, and children of open tasks. */
+const maxRead = 10_000;
+
+/** A child stays while its parent is open, which may not have read the result yet. */
+function isReadByParent(step: Step, { row }: StoredTask): boolean {
+  const parentId = row.flow?.parentId;
+  const parent = parentId === undefined ? undefined : step.find(parentId, true);
+  return !parent || isTombstone(parent) || isEnded(parent.row.status);
+}
 
 export function hasRetained(rows: RowReader, now: number): boolean {
   const range = { start: Buffer.of(kinds.retained), end: timeKey(kinds.retained, now + 1) };
@@ -87,16 +95,20 @@ export function hasRetained(rows: RowReader, now: number): boolean {
 
 export function deleteRetained(step: Step, { now, limit }: { now: number; limit: number }): number {
   const start = Buffer.of(kinds.retained);
-  const range = { start, end: timeKey(kinds.retained, now + 1), limit };
-  const keys = Array.from(step.rows.range(range), ({ key }) => key);
-  for (const key of keys) {
+  const range = { start, end: timeKey(kinds.retained, now + 1), limit: maxRead };
+  const over: { key: Buffer; task: StoredTask | undefined }[] = [];
+  for (const { key } of step.rows.range(range)) {
     const task = step.task(idOf(key)) ?? taskOfDeletedQueue(step, idOf(key));
+    if (!task || isReadByParent(step, task)) over.push({ key, task });
+    if (over.length >= limit) break;
+  }
+  for (const { key, task } of over) {
     step.rows.remove(key);
     if (!task) continue;
     if (task.row.status === 'DEAD') step.leaveDead(task);
     step.replaceByTombstone(task, now);
   }
-  return keys.length;
+  return over.length;
 }
 
 function taskOfDeletedQueue(step: Step, id: string): StoredTask | undefined {
@@ -108,41 +120,45 @@ function taskOfDeletedQueue(step: Step, id: string): StoredTask | undefined {
 function deleteDone(step: Step, queue: StepQueue, request: DeleteFinishedRequest): number {
   const { number } = queue.stored;
   const ended = queueTimeKey(kinds.done, number, request.endedBefore);
-  return takeDone(step, number, ended, request.limit, (id) =>
-    step.replaceByTombstone(existing(step, id), request.now),
-  );
+  return takeDone(step, number, ended, request.limit, (id) => {
+    const task = existing(step, id);
+    if (!isReadByParent(step, task)) return undefined;
+    return () => step.replaceByTombstone(task, request.now);
+  });
 }
 
 /**
- * Passes ids of tasks that SUCCEEDED before the key `end` to the callback, and removes them from
- * the index.
+ * Deletes tasks that SUCCEEDED before the key `end` by what `pick` returns for their ids, and
+ * removes them from the index. Undefined: the task stays.
  */
 function takeDone(
   step: Step,
   queue: number,
   end: Buffer,
   limit: number,
-  take: (id: string) => void,
+  pick: (id: string) => (() => void) | undefined,
 ): number {
-  const lists: { key: Buffer; value: Buffer }[] = [];
-  let count = 0;
-  for (const list of step.rows.range({ start: queueKey(kinds.done, queue), end })) {
-    if (count >= limit) break;
-    lists.push(list);
-    count += list.value.length / idLength;
-  }
-  let left = Math.min(count, limit);
-  const taken = left;
-  for (const { key, value } of lists) {
-    const ids = idsIn(value);
-    for (const id of ids.splice(0, left)) {
-      take(id);
-      left--;
+  const lists: { key: Buffer; stay: string[] }[] = [];
+  const taken: (() => void)[] = [];
+  let read = 0;
+  for (const { key, value } of step.rows.range({ start: queueKey(kinds.done, queue), end })) {
+    if (taken.length >= limit || read >= maxRead) break;
+    const before = taken.length;
+    const stay: string[] = [];
+    for (const id of idsIn(value)) {
+      const take = taken.length < limit ? pick(id) : undefined;
+      if (take) taken.push(take);
+      else stay.push(id);
     }
-    step.rows.remove(key);
-    if (ids.length > 0) step.putDone(queue, timeOf(key), ids);
+    read += value.length / idLength;
+    if (taken.length > before) lists.push({ key, stay });
   }
-  return taken;
+  for (const take of taken) take();
+  for (const { key, stay } of lists) {
+    step.rows.remove(key);
+    if (stay.length > 0) step.putDone(queue, timeOf(key), stay);
+  }
+  return taken.length;
 }
 
 /** Deletes some tasks of a deleted queue. True: none is left. */
@@ -151,10 +167,9 @@ export function deleteTasksOf(step: Step, queue: number, limit: number): boolean
   const deletedAt = step.rows.get(deletionKey);
   if (!deletedAt) return true;
   const end = after(queueKey(kinds.done, queue));
-  const taken = takeDone(step, queue, end, limit, (id) => {
-    const bytes = step.rows.get(idKey(kinds.task, id));
-    const task = bytes && decodeTask(id, bytes);
-    if (task && !isTombstone(task)) step.replaceByTombstone(task, Number(deletedAt.toString()));
+  const taken = takeDone(step, queue, end, limit, (id) => () => {
+    const task = taskOfDeletedQueue(step, id);
+    if (task) step.replaceByTombstone(task, Number(deletedAt.toString()));
   });
   if (taken >= limit) return false;
   step.rows.remove(deletionKey);

@@ -154,10 +154,14 @@ export const redriveTasks = statement(
   FROM waiting w ${tasksOf('w')}`,
 );
 
+/** A child stays while its parent is open, which may not have read the result yet. */
+const isReadByParent = `(flow IS NULL OR (SELECT p.id FROM millrace.live p
+      WHERE p.id = ended.flow::json->>'parentId' LIMIT 1) IS NULL)`;
+
 const deleteFinished = (name: string, outcome: 3 | 4, more: string) =>
   skippingStatement(
     name,
-    `WITH ${oldestDeleted(outcome, `queue_no = ${numberOf('$1')} AND ended_at < $2 AND retained_until IS NULL`, '$4')},
+    `WITH ${oldestDeleted(outcome, `queue_no = ${numberOf('$1')} AND ended_at < $2 AND retained_until IS NULL AND ${isReadByParent}`, '$4')},
       ${tombstonesLeft('$3')}${more}
     SELECT count(*) AS gone FROM gone`,
   );
@@ -169,7 +173,7 @@ export const deleteSucceeded = deleteFinished('delete_succeeded', 3, '');
 /** Finished tasks whose own retention is over. $1 now, $2 limit. */
 const deleteRetained = skippingStatement(
   'delete_retained',
-  `WITH ${firstDeleted('retained_until IS NOT NULL AND retained_until <= $1', 'retained_until', '$2')},
+  `WITH ${firstDeleted(`retained_until IS NOT NULL AND retained_until <= $1 AND ${isReadByParent}`, 'retained_until', '$2')},
   ${tombstonesLeft('$1')}, ${counted('0', '-count(*) FILTER (WHERE outcome = 4)')}
   SELECT count(*) AS gone FROM gone`,
 );

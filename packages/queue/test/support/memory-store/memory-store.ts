@@ -396,7 +396,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const endedAt = (row: TaskRow) => (row.completedAt ?? row.deadAt)!;
     const rows = this.#rowsOf(request.queue)
       .filter((row) => row.status === request.status && endedAt(row) < request.endedBefore)
-      .filter((row) => row.options?.retainMs === undefined)
+      .filter((row) => row.options?.retainMs === undefined && this.#isReadByParent(row))
       .toSorted((a, b) => endedAt(a) - endedAt(b) || compareText(a.id, b.id))
       .slice(0, request.limit);
     this.#replaceByTombstones(rows, request.now);
@@ -404,12 +404,18 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   }
 
   async deleteRetained({ now, limit }: { now: number; limit: number }): Promise<number> {
-    const rows = this.#all().filter(({ completedAt, deadAt, options }) => {
-      const endedAt = completedAt ?? deadAt ?? Infinity;
-      return options?.retainMs !== undefined && endedAt + options.retainMs <= now;
+    const rows = this.#all().filter((row) => {
+      const endedAt = row.completedAt ?? row.deadAt ?? Infinity;
+      const retainMs = row.options?.retainMs;
+      return retainMs !== undefined && endedAt + retainMs <= now && this.#isReadByParent(row);
     });
     this.#replaceByTombstones(rows.slice(0, limit), now);
     return Math.min(rows.length, limit);
+  }
+
+  #isReadByParent({ flow }: TaskRow): boolean {
+    const parent = this.#all().find(({ id }) => id === flow?.parentId);
+    return !parent || isEnded(parent.status);
   }
 
   async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
