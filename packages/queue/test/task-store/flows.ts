@@ -337,9 +337,9 @@ export function flowTests(fixture: Fixture): void {
       const parent = await fixture.submit();
       const task = await fixture.claimOne();
       const child = { queue: 'post', flow: { parentId: parent }, parentToken: task.lease!.token };
-      const kept = { ...child, options: { retainMs: 10 } };
+      const retained = { ...child, options: { retainMs: 10 } };
       const awaited = [await fixture.submit(child), await fixture.submit(child)];
-      const own = await fixture.submit(kept);
+      const own = await fixture.submit(retained);
       const other = await fixture.submit({ queue: 'post' });
       const claimed = await fixture.claim({ queue: 'post' });
       for (const each of claimed) {
