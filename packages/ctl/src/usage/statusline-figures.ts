@@ -1,7 +1,10 @@
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { recentSpend } from '@millrace/daemon/spend';
 import type { Tools } from '../base/tools.js';
-import { dayOf, lineOf, writeFigures, type Figures } from './statusline-file.js';
+import { makePrivateDirectory } from '@millrace/kit/private-files';
+import { dayOf, folderOf, lineOf, type Figures } from './statusline-file.js';
 
 /** Reads the transcripts of the last day, and writes the figures down for the next line. */
 export async function refreshFigures(
@@ -36,4 +39,12 @@ export async function showFigures(
 ): Promise<void> {
   const figures = await refreshFigures(env, err);
   if (!refresh) out.write(`${lineOf(figures, {}, figures.at)}\n`);
+}
+
+function writeFigures(env: Readonly<Record<string, string | undefined>>, figures: Figures): void {
+  const folder = folderOf(env);
+  makePrivateDirectory(folder);
+  const file = join(folder, 'statusline.json');
+  writeFileSync(`${file}.${process.pid}`, JSON.stringify(figures), { mode: 0o600 });
+  renameSync(`${file}.${process.pid}`, file);
 }

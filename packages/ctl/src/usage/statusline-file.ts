@@ -1,7 +1,6 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { makePrivateDirectory } from '@millrace/kit/private-files';
 
 /* The figures of the status line, in a file. Nothing heavy may be imported here. */
 
@@ -22,7 +21,7 @@ export function dayOf(time: number): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-function folderOf(env: Environment): string {
+export function folderOf(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'millrace');
 }
 
@@ -33,14 +32,6 @@ export function readFigures(env: Environment): Figures | undefined {
     // There are none yet, or another version wrote them: they are made again.
     return undefined;
   }
-}
-
-export function writeFigures(env: Environment, figures: Figures): void {
-  const folder = folderOf(env);
-  makePrivateDirectory(folder);
-  const file = join(folder, 'statusline.json');
-  writeFileSync(`${file}.${process.pid}`, JSON.stringify(figures), { mode: 0o600 });
-  renameSync(`${file}.${process.pid}`, file);
 }
 
 /** What an agent says of itself. */

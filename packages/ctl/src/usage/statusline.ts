@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { systemClock } from '@millrace/kit/clock';
 import { dayOf, lineOf, readFigures, type AgentFacts } from './statusline-file.js';
 
@@ -27,6 +26,7 @@ export async function printStatusline(outside: NodeJS.Process): Promise<void> {
     const { refreshFigures } = await import('./statusline-figures.js');
     figures = await refreshFigures(env, stderr);
   } else if (now - known.at > freshMs) {
+    const { spawn } = await import('node:child_process');
     const again = [argv[1]!, 'usage', 'statusline', '--refresh'];
     spawn(argv[0]!, again, { detached: true, stdio: 'ignore', env }).unref();
   }

@@ -1,5 +1,3 @@
-import { randomFillSync } from 'node:crypto';
-
 /**
  * Time as a dependency. Everything that reads the time or waits for it takes a `Clock`, so that
  * a simulation can run days in seconds and a test never sleeps.
@@ -162,13 +160,18 @@ export interface Random {
 const pool = new Uint8Array(16_384);
 let poolUsed = pool.length;
 
+/** Loaded on first use: loading it takes longer than all else that a status line does. */
+function fillRandomly(target: Uint8Array): void {
+  process.getBuiltinModule('node:crypto').randomFillSync(target);
+}
+
 function fillFromPool(target: Uint8Array): void {
   if (target.length > pool.length / 4) {
-    randomFillSync(target);
+    fillRandomly(target);
     return;
   }
   if (poolUsed + target.length > pool.length) {
-    randomFillSync(pool);
+    fillRandomly(pool);
     poolUsed = 0;
   }
   target.set(pool.subarray(poolUsed, poolUsed + target.length));
