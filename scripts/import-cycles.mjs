@@ -2,20 +2,15 @@
  * Counts the import cycles in the sources of all packages, between files and between folders, type
  * imports and lazy imports included, and checks the layers below. The files directly in a folder
  * are a node of their own, apart from its subfolders. Prints the counts, and fails when one is
- * above 0, except for the folder cycles listed in folder-cycles.txt: a listed cycle may not grow,
- * and the list may not be longer than reality.
- * `node scripts/import-cycles.mjs [DIRECTORY]` checks another tree; `--update` shortens the list.
+ * above 0. `node scripts/import-cycles.mjs [DIRECTORY]` checks another tree.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync, Visitor } from 'rolldown/utils';
 import { layers } from './layers.mjs';
 
-const isUpdate = process.argv.includes('--update');
-const [directory] = process.argv.slice(2).filter((argument) => argument !== '--update');
-const root = directory ?? dirname(dirname(fileURLToPath(import.meta.url)));
-const listName = 'scripts/folder-cycles.txt';
+const root = process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url)));
 const { imports, unresolved } = readImports();
 const cycles = cyclesOf(imports);
 const { cycles: folderCycles, examples: folderImports } = folderCyclesOf(imports);
@@ -23,30 +18,25 @@ const subtreeCycles = [...foldersWithFiles()].flatMap((folder) => {
   const { imports: between, examples } = importsInside(folder);
   return cyclesOf(between).map((names) => ({ folder, names, examples }));
 });
-const { grown, shrunk } = compareWithList(folderCycles);
 const violations = Object.entries(layers).flatMap(([folder, rule]) => layerErrors(folder, rule));
 
 for (const files of cycles) {
   console.log(`import cycle of ${files.length} files: ${pathAround(files, imports).join(' -> ')}`);
 }
-for (const folders of grown) {
-  console.log(`import cycle of folders, new or grown: ${folders.join(', ')}`);
+for (const folders of folderCycles) {
+  console.log(`import cycle of folders: ${folders.join(', ')}`);
   printExamples(folders, folderImports);
 }
 for (const { folder, names, examples } of subtreeCycles) {
   console.log(`import cycle of folders in ${folder}: ${names.toSorted().join(', ')}`);
   printExamples(names, examples);
 }
-for (const folders of shrunk) {
-  console.log(`${listName} lists more than there is: ${folders.join(', ')}`);
-}
-if (shrunk.length > 0) console.log('Shorten it with: node scripts/import-cycles.mjs --update');
 for (const problem of [...violations, ...unresolved]) console.log(problem);
 console.log(
   `${imports.size} files, ${cycles.length} import cycles, ${folderCycles.length} folder cycles ` +
     `(${folderCycles.flat().length} folders), ${violations.length} imports against the layers`,
 );
-const problems = [cycles, grown, shrunk, subtreeCycles, violations, unresolved].flat().length;
+const problems = [cycles, folderCycles, subtreeCycles, violations, unresolved].flat().length;
 if (imports.size === 0) console.log('No source files found.');
 process.exitCode = problems > 0 || imports.size === 0 ? 1 : 0;
 
@@ -74,21 +64,6 @@ function folderCyclesOf(files) {
   }
   const found = cyclesOf(between).map((folders) => folders.toSorted());
   return { cycles: found.toSorted((a, b) => (a[0] < b[0] ? -1 : 1)), examples };
-}
-
-/** `grown`: cycles that no listed one contains. `shrunk`: listed ones that are no longer so. */
-function compareWithList(found) {
-  const path = join(root, listName);
-  const text = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
-  const listed = text === '' ? [] : text.split(/\n\n+/).map((block) => block.split('\n'));
-  const isInside = (cycle, other) => cycle.every((folder) => other.includes(folder));
-  const grown = found.filter((cycle) => !listed.some((other) => isInside(cycle, other)));
-  if (isUpdate && grown.length === 0) {
-    writeFileSync(path, found.map((folders) => `${folders.join('\n')}\n`).join('\n'));
-    return { grown, shrunk: [] };
-  }
-  const isReal = (cycle) => found.some((other) => isInside(cycle, other));
-  return { grown, shrunk: listed.filter((cycle) => !isReal(cycle)) };
 }
 
 /** Every source file with the source files that it imports. Paths are relative to the root. */
