@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -98,6 +98,29 @@ test.each(programPages)('%s: its program compiles and prints what it says', (pag
     timeout: 60_000,
   });
   expect(printed.trimEnd().split('\n')).toEqual(promisedOutput(program));
+});
+
+test('the first flow charges once, although it is killed in the middle', async () => {
+  const page = 'docs/tutorials/first-flow.md';
+  const [program = ''] = fencesIn(page, 'Write it', 'ts');
+  const [, first = '', , second = ''] = fencesIn(page, 'Kill it in the middle', '');
+  const { said, out } = compile({ 'ship.ts': program }, { rootDir: '.' });
+  expect(said).toBe('');
+  const killed = spawn(process.execPath, [join(out, 'ship.js')], { cwd: home });
+  let printed = '';
+  for await (const chunk of killed.stdout) {
+    printed += String(chunk);
+    if (printed.includes('kill -9')) killed.kill('SIGKILL');
+  }
+  expect(printed).toBe(first.replace(/\d+\)/, `${killed.pid})`));
+  const finished = spawnSync(process.execPath, [join(out, 'ship.js'), 'ada'], {
+    cwd: home,
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  // The step that was killed may run again.
+  expect(finished.stdout.replace(/^May order .*\n/, '')).toBe(second);
+  expect(finished.status).toBe(0);
 });
 
 test('the programs of the other pages compile', () => {
