@@ -112,7 +112,7 @@ describe('without a daemon', () => {
       '.config/millrace/config.yaml',
       'tokens:\n  warn: 150k\ntoken: hush-hush-hush\nfoo: 1\n',
     );
-    const env = { MILLRACE_SAVINGS: 'off', COLUMNS: '140' };
+    const env = { MILLRACE_SAVINGS: 'off', COLUMNS: '200' };
     const shown = await server.ctl(['config'], env);
     expect(shown.code).toBe(0);
     expect(shown.out).toMatch(/^KEY +VALUE +SOURCE\n/);

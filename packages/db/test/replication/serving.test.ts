@@ -81,7 +81,7 @@ test('follower: min_seq waits for the commit or refuses REPLICA_BEHIND', async (
   const rest = new RestClient(follower.http);
   const grpc = grpcOf(follower);
   const request = { collection: 'docs', key: 'a', min_seq: record.seq };
-  const refused = await grpc.refusal('FindByKey', request, { timeoutMs: 400 });
+  const refused = await grpc.refusal('FindByKey', request, { timeoutMs: 4_000 });
   expect(refused).toMatchObject({
     code: 'UNAVAILABLE',
     reason: 'REPLICA_BEHIND',
