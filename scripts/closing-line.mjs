@@ -20,7 +20,7 @@ export default class ClosingLine {
       for (const test of module.children.allTests()) {
         const result = test.result();
         if (result.state === 'skipped') skipped.push(reasonFor(test, result));
-        if (test.diagnostic()?.flaky) flaky.push(`  ${test.fullName}`);
+        if (test.diagnostic()?.flaky) flaky.push(`  ${test.fullName}: ${firstErrorOf(result)}`);
         counts[result.state] = (counts[result.state] ?? 0) + 1;
       }
     }
@@ -51,6 +51,11 @@ function slowest(modules) {
     .slice(0, slowestCount)
     .map(({ file, ms }) => `${(ms / 1_000).toFixed(1).padStart(7)} s  ${file}`)
     .join('\n');
+}
+
+/** Why the first try failed: a test that passed on a retry keeps its errors. */
+function firstErrorOf({ errors }) {
+  return errors?.[0]?.message?.slice(0, 500) ?? 'no error was kept';
 }
 
 function reasonFor(test, result) {

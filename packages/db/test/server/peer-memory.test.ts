@@ -80,7 +80,7 @@ function headersOf(stream: ClientHttp2Stream): Promise<Record<string, unknown>> 
 }
 
 test('gRPC: a burst of 5,000 inserts from one client loses none', async () => {
-  const server = await startServer({ 'shed-target-ms': '1000' });
+  const server = await startServer({ 'shed-target-ms': '60000' });
   const client = new GrpcClient(server.grpc);
   const inserts = Array.from({ length: 5_000 }, (_, n) =>
     client.call('Insert', { collection: 'c', data: toStruct({ n }) }),
