@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { relative } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { campaignPattern, isFullCampaign, tags } from './scripts/campaign-tests.mjs';
 
 // Workspace packages resolve to their sources, so tests never run against a stale build.
 // Only tests that start `bin/ctl` or a server as a process need `npm run build` first; `npm test`
@@ -54,6 +55,8 @@ export const alone = [
   'packages/dashboard/src/pages/database/transfer.test.ts',
 ];
 
+const leftOut = [...configDefaults.exclude, ...(isFullCampaign ? [] : [campaignPattern])];
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
@@ -70,6 +73,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // Loading the modules anew for each of hundreds of files costs as much as the tests.
     isolate: false,
+    tags,
     projects: [
       // One for all: the workers and the transforms of one project do not serve another.
       {
@@ -77,10 +81,10 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['packages/*/{src,test}/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...alone],
+          exclude: [...leftOut, ...alone],
         },
       },
-      { extends: true, test: { name: 'alone', include: alone, isolate: true } },
+      { extends: true, test: { name: 'alone', include: alone, exclude: leftOut, isolate: true } },
     ],
   },
 });

@@ -1,7 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
+
+const again = inCampaign('browser');
 
 let fleet: Fleet;
 
@@ -62,7 +65,7 @@ describe('backends and usage', () => {
     expect(await backend('gemini')).toMatchObject({ default: false });
   });
 
-  test('backends: a change made elsewhere shows immediately', async () => {
+  again('backends: a change made elsewhere shows immediately', async () => {
     await fleet.on('/backends', async (page) => {
       await page.getByText('Live', { exact: true }).waitFor();
       await page.getByLabel('Tier of gemini').waitFor();
@@ -73,7 +76,7 @@ describe('backends and usage', () => {
     });
   });
 
-  test('backends: set the thinking mode, rescan, refresh usage', async () => {
+  again('backends: set the thinking mode, rescan, refresh usage', async () => {
     await fleet.on('/backends', async (page) => {
       await page.getByLabel('Local model only').check();
       await page.getByText('Thinking mode: local only.').waitFor();
@@ -87,7 +90,7 @@ describe('backends and usage', () => {
   });
 });
 
-test('spawn: an agent over budget needs a second confirmation', async () => {
+again('spawn: an agent over budget needs a second confirmation', async () => {
   const { api } = fleet.daemon;
   const names = async (): Promise<string[]> => {
     const { sessions } = await api.ok('GET', '/api/v1/sessions');

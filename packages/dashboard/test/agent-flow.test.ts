@@ -1,11 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { installAcpAgent } from '../../daemon/test/support/acp.js';
 import { FakeClis } from '../../daemon/test/support/fake-clis.js';
 import { gitIn, spawn } from '../../daemon/test/support/sessions.js';
 import { missingBrowser } from './browser.js';
 import { Fleet } from './support/fleet.js';
+
+const again = inCampaign('browser');
 
 /** Real parts: the daemon, an agent over ACP, and a git repository with a remote. */
 let fleet: Fleet;
@@ -72,7 +75,7 @@ test('an agent asks, is answered by a button, and its work is reviewed and merge
   });
 });
 
-test('merge: a conflict with the base names its files and changes nothing', async () => {
+again('merge: a conflict with the base names its files and changes nothing', async () => {
   const { daemon, repo } = fleet;
   const work = { repo, branch: 'clash', name: 'clash' };
   const { id, worktree } = await spawn(daemon.api, {

@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { noTmux, spawn } from '../../daemon/test/support/sessions.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
+
+const again = inCampaign('browser');
 
 type Session = DaemonSchema<'Session'>;
 
@@ -52,7 +55,7 @@ describe('fleet', () => {
     });
   });
 
-  test('search and status filter', async () => {
+  again('search and status filter', async () => {
     await fleet.on('/', async (page) => {
       const names = page.getByRole('row').getByRole('link');
       await page.getByLabel('Search agents').fill('parser');
@@ -69,7 +72,7 @@ describe('fleet', () => {
     });
   });
 
-  test('opens an agent by click and by keyboard', async () => {
+  again('opens an agent by click and by keyboard', async () => {
     await fleet.on('/', async (page) => {
       await page.getByRole('link', { name: 'port the parser' }).click();
       await page.getByRole('heading', { name: 'port the parser', level: 1 }).waitFor();
@@ -87,7 +90,7 @@ describe('fleet', () => {
     });
   });
 
-  test('shows start and end of an agent started elsewhere', async () => {
+  again('shows start and end of an agent started elsewhere', async () => {
     const { api } = fleet.daemon;
     await fleet.on('/', async (page) => {
       await page.getByText('Live', { exact: true }).waitFor();
@@ -124,7 +127,7 @@ describe('fleet', () => {
     expect(existsSync(made.worktree!)).toBe(true);
   });
 
-  test('shows why an agent cannot be started', async () => {
+  again('shows why an agent cannot be started', async () => {
     const refused = /status of 400/;
     await fleet.on(
       '/',
@@ -148,7 +151,7 @@ describe('fleet', () => {
 });
 
 describe('fleet and agent', () => {
-  test.each(appearancesOf(import.meta.url))(
+  again.each(appearancesOf(import.meta.url))(
     'accessible at $width in $theme',
     async (appearance) => {
       await fleet.on(
@@ -191,7 +194,7 @@ describe.skipIf(noTmux)(`an agent${noTmux ? ` (${noTmux})` : ''}`, () => {
     });
   });
 
-  test('is explained from its record and by the local model', async () => {
+  again('is explained from its record and by the local model', async () => {
     await fleet.on(at('migrate the tables'), async (page) => {
       const panel = page.getByRole('region', { name: 'Explain' });
       await panel.getByText('Why idle?').waitFor();
@@ -202,7 +205,7 @@ describe.skipIf(noTmux)(`an agent${noTmux ? ` (${noTmux})` : ''}`, () => {
     });
   });
 
-  test('overrides forced compaction', async () => {
+  again('overrides forced compaction', async () => {
     const { api } = fleet.daemon;
     const { id } = agents['migrate the tables']!;
     await fleet.on(at('migrate the tables'), async (page) => {
@@ -245,7 +248,7 @@ describe.skipIf(noTmux)(`an agent${noTmux ? ` (${noTmux})` : ''}`, () => {
   });
 });
 
-test('an unknown agent: the page says that it does not exist', async () => {
+again('an unknown agent: the page says that it does not exist', async () => {
   await fleet.on(
     '/agents/nobody',
     async (page) => {
@@ -255,12 +258,16 @@ test('an unknown agent: the page says that it does not exist', async () => {
   );
 });
 
-test.skipIf(noTmux)('the new agent dialog is accessible', async () => {
-  await fleet.on('/', async (page, watched) => {
-    await page.getByRole('button', { name: 'New agent' }).click();
-    await page.getByLabel('Prompt').waitFor();
-    await watched.expectAccessible();
-    await page.keyboard.press('Escape');
-    await page.getByLabel('Prompt').waitFor({ state: 'detached' });
-  });
-});
+test.skipIf(noTmux)(
+  'the new agent dialog is accessible',
+  { tags: 'campaign-browser' },
+  async () => {
+    await fleet.on('/', async (page, watched) => {
+      await page.getByRole('button', { name: 'New agent' }).click();
+      await page.getByLabel('Prompt').waitFor();
+      await watched.expectAccessible();
+      await page.keyboard.press('Escape');
+      await page.getByLabel('Prompt').waitFor({ state: 'detached' });
+    });
+  },
+);

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig, scrollToEnd } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 let rig: Rig;
 const names = ['Ada', 'Grace', 'Edsger', 'Barbara'];
@@ -45,10 +48,11 @@ describe('database', () => {
       await page.getByText('3 shown').waitFor();
     }));
 
-  test('collections: an unknown one says that it does not exist', () =>
+  again('collections: an unknown one says that it does not exist', () =>
     rig.on('/database/nosuch', async (page) => {
       await page.getByText('This collection does not exist.').waitFor();
-    }));
+    }),
+  );
 
   test('records: fetched page by page while scrolling', () =>
     rig.on('/database/people', async (page) => {
@@ -97,7 +101,7 @@ describe('database', () => {
       expect(await page.getByLabel('Sort by').inputValue()).toBe('');
     }));
 
-  test('query: an invalid row shows its error', () =>
+  again('query: an invalid row shows its error', () =>
     rig.on(
       '/database/people',
       async (page) => {
@@ -114,7 +118,8 @@ describe('database', () => {
         await page.getByText('200 shown').waitFor();
       },
       { allowedErrors: /status of 400/ },
-    ));
+    ),
+  );
 
   test('record: edit', async () => {
     await rig.on('/database/people', async (page) => {
@@ -131,7 +136,7 @@ describe('database', () => {
     expect(await read(1)).toMatchObject({ rev: 2, data: { name: 'Grace Hopper', age: 79 } });
   });
 
-  test('record: Escape does not lose what was typed', () =>
+  again('record: Escape does not lose what was typed', () =>
     rig.on('/database/people', async (page) => {
       await page.getByRole('button', { name: keyOf(4), exact: true }).click();
       const data = page.getByRole('textbox', { name: 'Data' });
@@ -144,7 +149,8 @@ describe('database', () => {
       await page.getByRole('button', { name: 'Discard', exact: true }).click();
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       expect(await read(4)).toMatchObject({ rev: 1 });
-    }));
+    }),
+  );
 
   test('record: a revision conflict shows the current version and offers a choice', async () => {
     const conflicting = async (index: number, choice: string) =>
@@ -192,7 +198,7 @@ describe('database', () => {
       {},
     ));
 
-  test('columns: from the data, chosen, and sorted by their headers', () =>
+  again('columns: from the data, chosen, and sorted by their headers', () =>
     rig.on('/database/people', async (page) => {
       const table = page.getByRole('table', { name: 'Records' });
       await table.getByRole('columnheader', { name: 'address' }).waitFor();
@@ -212,9 +218,10 @@ describe('database', () => {
         .waitFor();
       await expect.poll(() => page.url()).toContain('sort=-age');
       await page.getByText('200 shown, more as you scroll; ').waitFor();
-    }));
+    }),
+  );
 
-  test('inline edit: keeps the type, refuses what is no JSON, checks the revision', () =>
+  again('inline edit: keeps the type, refuses what is no JSON, checks the revision', () =>
     rig.on(
       '/database/people?sort=%24key',
       async (page) => {
@@ -238,24 +245,27 @@ describe('database', () => {
         expect((await read(20)).data).toMatchObject({ name: 'Ada', age: 42 });
       },
       { allowedErrors: /status of 409/ },
-    ));
+    ),
+  );
 
-  test('plan: a tree, and no tick beside a full scan that drops rows', () =>
+  again('plan: a tree, and no tick beside a full scan that drops rows', () =>
     rig.on('/database/people?where=name+eq+Ada', async (page) => {
       await page.getByText('Full scan of people').first().waitFor();
       const summary = page.locator('.db-plan summary');
       expect(await summary.innerText()).toContain('▲');
       await summary.click();
       await page.locator('.db-plan-tree').getByText('Filter').waitFor();
-    }));
+    }),
+  );
 
-  test('indexes: listed on a tab of their own', () =>
+  again('indexes: listed on a tab of their own', () =>
     rig.on('/database/people?tab=indexes', async (page, watched) => {
       await page.getByRole('rowheader', { name: 'age' }).waitFor();
       await watched.expectAccessible();
-    }));
+    }),
+  );
 
-  test('aggregate: groups with bars, and the records of a group', () =>
+  again('aggregate: groups with bars, and the records of a group', () =>
     rig.on('/database/people?tab=aggregate', async (page, watched) => {
       await page.getByLabel('Group by').fill('name');
       await page.getByLabel('Compute').selectOption('avg');
@@ -288,9 +298,10 @@ describe('database', () => {
       await page.reload();
       await row.getByRole('button').click();
       await page.getByText(`${grace.count} in total`).waitFor();
-    }));
+    }),
+  );
 
-  test('schema: the fields of the records with their types', () =>
+  again('schema: the fields of the records with their types', () =>
     rig.on(
       '/database/people',
       async (page, watched) => {
@@ -303,9 +314,10 @@ describe('database', () => {
       },
       // The server says with a 404 that the collection has no schema.
       { allowedErrors: /status of 404/ },
-    ));
+    ),
+  );
 
-  test('columns: resized by dragging and by keys, kept after a reload', () =>
+  again('columns: resized by dragging and by keys, kept after a reload', () =>
     rig.on('/database/people', async (page) => {
       const header = page.getByRole('columnheader', { name: 'name' });
       const handle = page.getByRole('separator', { name: 'Width of name' });
@@ -326,9 +338,10 @@ describe('database', () => {
       expect(await width()).toBe(before - 26);
       await handle.dblclick();
       await eventually(async () => expect(await width()).toBe(before));
-    }));
+    }),
+  );
 
-  test('export and import: the records of one collection in another', () =>
+  again('export and import: the records of one collection in another', () =>
     rig.on(
       '/database/orders',
       async (page) => {
@@ -350,9 +363,10 @@ describe('database', () => {
         expect(records.map(({ data }: any) => data.total)).toEqual([3.5, 12, 80]);
       },
       {},
-    ));
+    ),
+  );
 
-  test('watch: changes appear in the list and in the rows until it is stopped', () =>
+  again('watch: changes appear in the list and in the rows until it is stopped', () =>
     rig.on('/database/people', async (page) => {
       await page.getByRole('button', { name: 'Watch live' }).click();
       await page.getByRole('status').getByText(/live$/).waitFor();
@@ -370,9 +384,10 @@ describe('database', () => {
       await patch(12, { name: 'After the watch' });
       await changes.waitFor({ state: 'detached' });
       expect(await page.getByText('After the watch').count()).toBe(0);
-    }));
+    }),
+  );
 
-  test.each(appearancesOf(import.meta.url))(
+  again.each(appearancesOf(import.meta.url))(
     'accessible at $width in $theme',
     async (appearance) => {
       await rig.on(
@@ -402,7 +417,7 @@ describe('database', () => {
     },
   );
 
-  test('an unreachable database shows how to start it', () =>
+  again('an unreachable database shows how to start it', () =>
     rig.on(
       '/database',
       async (page) => {
@@ -414,5 +429,6 @@ describe('database', () => {
           .waitFor();
       },
       { allowedErrors: /status of 502/ },
-    ));
+    ),
+  );
 });

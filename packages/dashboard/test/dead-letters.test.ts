@@ -1,7 +1,10 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig, scrollToEnd } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 let rig: Rig;
 
@@ -32,7 +35,7 @@ describe('dead letters', () => {
       expect(await table.getByRole('link').allInnerTexts()).toEqual(['mail.mass', 'mail.send']);
     }));
 
-  test('all queues: one filter over the failures of all, opens the group in its queue', () =>
+  again('all queues: one filter over the failures of all, opens the group in its queue', () =>
     rig.on('/dead-letters', async (page, watched) => {
       const failures = page.getByRole('table', { name: 'Failures of all queues' });
       await page.getByText('2,052 dead tasks in 3 groups').waitFor();
@@ -46,13 +49,15 @@ describe('dead letters', () => {
       await page.getByRole('heading', { name: 'Dead letters of mail.send' }).waitFor();
       await page.getByText('12 shown').waitFor();
       expect(await page.getByLabel('Handler').inputValue()).toBe('break.receipt');
-    }));
+    }),
+  );
 
-  test('empty state of a queue without dead tasks', () =>
+  again('empty state of a queue without dead tasks', () =>
     rig.on('/dead-letters/mail.fine', async (page) => {
       await page.getByText('This queue has no dead tasks.').waitFor();
       expect(await page.getByRole('button', { name: 'Redrive all…' }).isDisabled()).toBe(true);
-    }));
+    }),
+  );
 
   test('filter: by group and by each field', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
@@ -72,7 +77,7 @@ describe('dead letters', () => {
       await page.getByText('No dead task matches the filter.').waitFor();
     }));
 
-  test('task: shows payload and attempts', () =>
+  again('task: shows payload and attempts', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
       await page.getByRole('button', { name: 'break.receipt' }).first().click();
       const dialog = page.getByRole('dialog', { name: 'Dead task' });
@@ -81,7 +86,8 @@ describe('dead letters', () => {
       const attempts = dialog.getByRole('listitem');
       expect(await attempts.count()).toBe(2);
       expect(await attempts.first().innerText()).toMatch(/HTTP 500[^]*out of paper/);
-    }));
+    }),
+  );
 
   test('purge: does nothing until confirmed', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
@@ -115,7 +121,7 @@ describe('dead letters', () => {
       expect((await rig.stores.stats('mail.send')).dlq_depth).toBe(50);
     }));
 
-  test('task page: submit again with changes, and purge it', async () => {
+  again('task page: submit again with changes, and purge it', async () => {
     const { stores } = rig;
     await stores.queue('PUT', '/v1/admin/queues/one.dead/config', {
       callback: { protocol: 'pull' },
@@ -163,7 +169,7 @@ describe('dead letters', () => {
     });
   });
 
-  test('redrive: one task from its dialog', () =>
+  again('redrive: one task from its dialog', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
       rig.stores.healthyHandlers.add('refuse.welcome');
       await page.getByRole('button', { name: 'refuse.welcome' }).first().click();
@@ -179,9 +185,10 @@ describe('dead letters', () => {
       });
       rig.stores.healthyHandlers.delete('refuse.welcome');
       await dead('mail.send', 37);
-    }));
+    }),
+  );
 
-  test('list: renders only the visible rows of two thousand', () =>
+  again('list: renders only the visible rows of two thousand', () =>
     rig.on('/dead-letters/mail.mass', async (page) => {
       await page.getByText('200 shown').waitFor();
       const scroller = page.locator('.dead-list .vtable-scroll');
@@ -219,9 +226,10 @@ describe('dead letters', () => {
       })()`);
       expect(frameMs).toBeLessThan(1_000);
       expect(maxRows).toBeLessThan(60);
-    }));
+    }),
+  );
 
-  test.each(appearancesOf(import.meta.url))(
+  again.each(appearancesOf(import.meta.url))(
     'accessible at $width in $theme',
     async (appearance) => {
       await rig.on(

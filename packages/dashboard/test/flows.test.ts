@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 /** Rendered of 1,000: what fits on a page, and what is near it. */
 const maxNodes = 250;
@@ -113,7 +116,7 @@ test.each(appearancesOf(import.meta.url))('flow: the graph at $width in $theme',
   ),
 );
 
-test('flow: of 1,000 nodes only those near the visible part are rendered', () =>
+again('flow: of 1,000 nodes only those near the visible part are rendered', () =>
   rig.on(`/flows/${large}`, async (page, watched) => {
     const nodes = page.locator('.graph-node');
     await nodes.filter({ hasText: /^n0\b/ }).waitFor();
@@ -139,11 +142,13 @@ test('flow: of 1,000 nodes only those near the visible part are rendered', () =>
     await nodes.filter({ hasText: /^n999/ }).click();
     await page.getByRole('link', { name: 'Open task' }).click();
     await page.getByRole('link', { name: large }).waitFor();
-  }));
+  }),
+);
 
-test('flow: one that does not exist says so', () =>
+again('flow: one that does not exist says so', () =>
   rig.on(
     '/flows/01JD3Z8Q4M7X2N5V9RTBKWCH6E',
     (page) => page.getByText('Flow 01JD3Z8Q4M7X2N5V9RTBKWCH6E does not exist.').waitFor(),
     { allowedErrors: /status of 404/ },
-  ));
+  ),
+);

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 let rig: Rig;
 
@@ -54,14 +57,15 @@ test('dead letters: filter and task are in the address; back and forward work', 
       .waitFor();
   }));
 
-test('metrics: the time range is in the address', () =>
+again('metrics: the time range is in the address', () =>
   rig.on('/metrics?range=24h', async (page) => {
     await page.getByRole('button', { name: '24 hours', pressed: true }).waitFor();
     await page.getByRole('button', { name: '7 days' }).click();
     await expect.poll(() => hashOf(page.url())).toBe('#/metrics?range=7d');
     await page.goBack();
     await page.getByRole('button', { name: '24 hours', pressed: true }).waitFor();
-  }));
+  }),
+);
 
 test('palette: goes to a queue, a task by id and a collection, and runs an action', () =>
   rig.on('/queues', async (page, watched) => {
@@ -114,16 +118,17 @@ test('task page: shows the attempts on a time axis and redrives', () =>
     });
   }));
 
-test('task page: an unknown id says so', () =>
+again('task page: an unknown id says so', () =>
   rig.on(
     '/tasks/01JD3Z8Q4M7X2N5V9RTBKWCH6E',
     async (page) => {
       await page.getByText('Task 01JD3Z8Q4M7X2N5V9RTBKWCH6E does not exist.').waitFor();
     },
     { allowedErrors: /status of 404/ },
-  ));
+  ),
+);
 
-test.each(appearancesOf(import.meta.url))(
+again.each(appearancesOf(import.meta.url))(
   'task page: accessible at $width in $theme',
   async (appearance) => {
     const { tasks } = await rig.stores.queue('GET', '/v1/queues/mail.send/dlq?limit=1');

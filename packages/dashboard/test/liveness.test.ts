@@ -1,9 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { buildDashboard } from '../scripts/build.mjs';
 import { missingBrowser, TestBrowser, type WatchedPage } from './browser.js';
 import { ServerProcesses, type ServerName } from './support/server-processes.js';
 
+const again = inCampaign('browser');
 const servers = new ServerProcesses();
 let browser: TestBrowser | undefined;
 
@@ -106,34 +108,38 @@ function lagBetween({ answers, stalls }: Seen, from: number, to: number): number
   return [...late, ...slow].reduce((sum, ms) => sum + ms, 0);
 }
 
-test.each(names)(
-  '%s: SIGSTOP shows within 3 seconds, never as live, until SIGCONT',
-  async (name) => {
-    const watched = await openPage('/settings');
-    const { page } = watched;
-    const live = page.getByText('Live', { exact: true });
-    await live.waitFor();
-    const list = page.getByRole('list', { name: 'Servers' });
-    for (const title of Object.values(titles)) {
-      await list.getByText(`${title} live`, { exact: true }).waitFor();
-    }
+const title = (name: string) =>
+  `${name}: SIGSTOP shows within 3 seconds, never as live, until SIGCONT`;
 
-    servers.signal(name, 'SIGSTOP');
-    await list.getByText(new RegExp(`^${titles[name]} no answer, data \\d+ s old$`)).waitFor();
-    // Longer than a check is given, so that a second one has to fail too.
-    await page.waitForTimeout(5_000);
-    const seen = await seenBy(page);
-    const shown = shownAt(seen, name);
-    const answered = lastAnswer(seen, name, shown);
-    expect(shown - answered - lagBetween(seen, answered, shown)).toBeLessThan(maxShownMs);
-    expect(await live.count()).toBe(0);
+test(title('queue'), () => stopAndContinue('queue'));
+again(title('daemon'), () => stopAndContinue('daemon'));
+again(title('database'), () => stopAndContinue('database'));
 
-    servers.signal(name, 'SIGCONT');
-    await live.waitFor();
-    await list.getByText(`${titles[name]} live`, { exact: true }).waitFor();
-    await watched.close();
-  },
-);
+async function stopAndContinue(name: ServerName): Promise<void> {
+  const watched = await openPage('/settings');
+  const { page } = watched;
+  const live = page.getByText('Live', { exact: true });
+  await live.waitFor();
+  const list = page.getByRole('list', { name: 'Servers' });
+  for (const title of Object.values(titles)) {
+    await list.getByText(`${title} live`, { exact: true }).waitFor();
+  }
+
+  servers.signal(name, 'SIGSTOP');
+  await list.getByText(new RegExp(`^${titles[name]} no answer, data \\d+ s old$`)).waitFor();
+  // Longer than a check is given, so that a second one has to fail too.
+  await page.waitForTimeout(5_000);
+  const seen = await seenBy(page);
+  const shown = shownAt(seen, name);
+  const answered = lastAnswer(seen, name, shown);
+  expect(shown - answered - lagBetween(seen, answered, shown)).toBeLessThan(maxShownMs);
+  expect(await live.count()).toBe(0);
+
+  servers.signal(name, 'SIGCONT');
+  await live.waitFor();
+  await list.getByText(`${titles[name]} live`, { exact: true }).waitFor();
+  await watched.close();
+}
 
 test('frozen server: a message with a retry in place of the skeleton, actions disabled', async () => {
   servers.signal('queue', 'SIGSTOP');

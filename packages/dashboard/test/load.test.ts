@@ -7,6 +7,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { SessionStore } from '../../daemon/src/sessions/session-store.js';
 import type { Entry } from '../../daemon/src/core/session.js';
 import type { Session } from '../../daemon/src/sessions/port.js';
@@ -14,6 +15,8 @@ import { openStore } from '../../daemon/src/storage/store.js';
 import { buildDashboard } from '../scripts/build.mjs';
 import { missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
+
+const again = inCampaign('browser');
 
 const sessionCount = 1000;
 
@@ -76,7 +79,7 @@ test('fleet: renders only the visible rows of a thousand agents, and searches al
   });
 });
 
-test('first paint: within a second', async ({ skip }) => {
+again('first paint: within a second', async ({ skip }) => {
   skip(fleet.browser === undefined, missingBrowser);
   const times: number[] = [];
   // Other tests run on the same machine, so the best of some counts.

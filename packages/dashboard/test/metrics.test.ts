@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { Rig } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 let rig: Rig;
 
@@ -32,7 +35,7 @@ test('database: size and commit rate', () =>
     await page.getByRole('img', { name: /^Commits per second/ }).waitFor();
   }));
 
-test.each(appearancesOf(import.meta.url))('accessible at $width in $theme', (appearance) =>
+again.each(appearancesOf(import.meta.url))('accessible at $width in $theme', (appearance) =>
   rig.on(
     '/metrics?part=queue',
     async (page, watched) => {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser, widths, type OpenOptions } from './browser.js';
 import { FakeAgents } from './support/fake-agents.js';
 import { eventually, Rig } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 let rig: Rig;
 let agents: FakeAgents;
@@ -44,7 +47,7 @@ function seed() {
 }
 
 describe('questions', () => {
-  test('fleet: shows why an agent has its status, on a phone too', async () => {
+  again('fleet: shows why an agent has its status, on a phone too', async () => {
     seed();
     for (const width of [widths.desktop, widths.phone]) {
       await on(
@@ -71,7 +74,7 @@ describe('questions', () => {
     expect(agents.calls).toEqual([{ path: 'questions/Q0:answer', body: { option_id: '3' } }]);
   });
 
-  test('inbox: a question of kind text takes words', async () => {
+  again('inbox: a question of kind text takes words', async () => {
     const { question, asking } = seed();
     Object.assign(question, { kind: 'text', options: [], title: 'Which database?' });
     await on('/inbox', async (page) => {
@@ -85,7 +88,7 @@ describe('questions', () => {
     expect(agents.calls[0]!.body).toEqual({ text: 'The staging one.' });
   });
 
-  test('an answer that comes too late is reported, and the question stays', async () => {
+  again('an answer that comes too late is reported, and the question stays', async () => {
     const { asking } = seed();
     const detail = 'The question was already answered by terminal.';
     agents.refusals.set('answer', { status: 409, body: { code: 'QUESTION_CLOSED', detail } });
@@ -125,7 +128,7 @@ describe('board', () => {
     });
   });
 
-  test('keys: j and k move between cards, Enter opens, v returns to the table', async () => {
+  again('keys: j and k move between cards, Enter opens, v returns to the table', async () => {
     seed();
     await on('/?view=board', async (page) => {
       // The job of the pipeline and the agent come from two calls.
@@ -142,7 +145,7 @@ describe('board', () => {
     });
   });
 
-  test('ten thousand agents: only the first cards of a column are in the page', async () => {
+  again('ten thousand agents: only the first cards of a column are in the page', async () => {
     for (let index = 0; index < 10_000; index++) agents.addSession(`agent ${index}`, 'done');
     await on('/?view=board', async (page) => {
       const done = page.getByRole('region', { name: 'Done' });
@@ -153,7 +156,7 @@ describe('board', () => {
     });
   });
 
-  test.each(appearancesOf(import.meta.url))(
+  again.each(appearancesOf(import.meta.url))(
     'accessible at $width in $theme',
     async (appearance) => {
       const { asking } = seed();

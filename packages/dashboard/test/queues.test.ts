@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 const token = 'full-token-of-the-queues-test';
 const readOnlyToken = 'reading-token-of-the-queues-test';
@@ -36,11 +39,12 @@ describe('queues', () => {
       await page.getByText('at 70% failures of at least 10 calls in 30 s').waitFor();
     }));
 
-  test('list: the dead count links to the dead letters', () =>
+  again('list: the dead count links to the dead letters', () =>
     rig.on('/queues', async (page) => {
       await page.getByRole('link', { name: '12 dead letters of mail.send' }).click();
       await page.getByRole('heading', { name: 'Dead letters of mail.send' }).waitFor();
-    }));
+    }),
+  );
 
   test('queue: pause and resume', async () => {
     const isPaused = async () =>
@@ -131,14 +135,15 @@ describe('queues', () => {
       expect(task.payload_content_type).toBe('application/json');
     }));
 
-  test('task: shows why it is pending', () =>
+  again('task: shows why it is pending', () =>
     rig.on('/queues/mail.digest', async (page) => {
       await page.getByRole('button', { name: 'Submit test task' }).click();
       await page.getByRole('button', { name: 'Submit', exact: true }).click();
       await page.getByText('The queue is paused').waitFor();
-    }));
+    }),
+  );
 
-  test('task: an open circuit breaker shows on the task and the queue', async () => {
+  again('task: an open circuit breaker shows on the task and the queue', async () => {
     const breaker = { enabled: true, min_requests: 2, open_ms: 600_000 };
     await rig.stores.makeQueue('payments.refund', { circuit_breaker: breaker });
     await rig.stores.submit('payments.refund', 'break.card', 8);
@@ -155,15 +160,16 @@ describe('queues', () => {
     });
   });
 
-  test('callback test: delivers without a task', () =>
+  again('callback test: delivers without a task', () =>
     rig.on('/queues/mail.send', async (page) => {
       const before = await rig.stores.stats('mail.send');
       await page.getByRole('button', { name: 'Test callback' }).click();
       await page.getByText(/The callback returned HTTP 200 in/).waitFor();
       expect(await rig.stores.stats('mail.send')).toEqual(before);
-    }));
+    }),
+  );
 
-  test('an unknown queue shows how to create it', () =>
+  again('an unknown queue shows how to create it', () =>
     rig.on(
       '/queues/nosuch',
       async (page) => {
@@ -172,9 +178,10 @@ describe('queues', () => {
         expect(await page.getByRole('alert').count()).toBe(0);
       },
       { allowedErrors: /status of 404/ },
-    ));
+    ),
+  );
 
-  test('an unknown task shows an error', () =>
+  again('an unknown task shows an error', () =>
     rig.on(
       '/queues/mail.send',
       async (page) => {
@@ -183,9 +190,10 @@ describe('queues', () => {
         await page.getByRole('alert').getByText('01JD3Z8Q4M7X2N5V9RTBKWCH6E').waitFor();
       },
       { allowedErrors: /status of 404/ },
-    ));
+    ),
+  );
 
-  test('an unreachable queue server shows how to start it, and recovers', () =>
+  again('an unreachable queue server shows how to start it, and recovers', () =>
     rig.on(
       '/queues',
       async (page) => {
@@ -201,7 +209,8 @@ describe('queues', () => {
         await page.getByRole('link', { name: 'mail.send', exact: true }).waitFor();
       },
       { allowedErrors: /status of 502/ },
-    ));
+    ),
+  );
 
   test('read-only token: cannot pause a queue', async () => {
     const guarded = await Rig.start({ token, 'read-only-token': readOnlyToken });
@@ -221,7 +230,7 @@ describe('queues', () => {
     await guarded.stop();
   });
 
-  test.each(appearancesOf(import.meta.url))(
+  again.each(appearancesOf(import.meta.url))(
     'accessible at $width in $theme',
     async (appearance) => {
       await rig.on(

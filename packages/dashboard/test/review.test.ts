@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import type { DiffFile, SessionDiff } from '../src/pages/agent/review/api.js';
 import { appearancesOf, missingBrowser, widths, type OpenOptions } from './browser.js';
 import { FakeAgents } from './support/fake-agents.js';
 import { eventually, Rig } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 let rig: Rig;
 let agents: FakeAgents;
@@ -84,7 +87,7 @@ describe('changes', () => {
       await changes.waitFor();
     }));
 
-  test('large difference: renders the visible rows, and the tree scrolls to a file', async () => {
+  again('large difference: renders the visible rows, and the tree scrolls to a file', async () => {
     const files = Array.from({ length: 100 }, (_, file) =>
       fileOf(
         `src/part-${file}.ts`,
@@ -105,7 +108,7 @@ describe('changes', () => {
     });
   });
 
-  test('no difference', () => {
+  again('no difference', () => {
     agents.diff = diffOf([]);
     return on(async (page) => {
       await page.getByText('No difference from main.').waitFor();
@@ -140,7 +143,7 @@ describe('actions', () => {
       ]);
     }));
 
-  test('open-pr: shows the address of the pull request', () => {
+  again('open-pr: shows the address of the pull request', () => {
     const url = 'https://example.test/mill/pull/7';
     agents.refusals.set('open-pr', { status: 200, body: { url } });
     return on(async (page) => {
@@ -152,7 +155,7 @@ describe('actions', () => {
     });
   });
 
-  test('merge: a conflict lists its files and keeps the dialog', () => {
+  again('merge: a conflict lists its files and keeps the dialog', () => {
     const detail = 'main moved and conflicts with retry-upload.';
     const body = { code: 'MERGE_CONFLICT', detail, conflicts: ['src/upload.ts'] };
     agents.refusals.set('merge', { status: 409, body });
@@ -169,17 +172,19 @@ describe('actions', () => {
   });
 });
 
-test.each(appearancesOf(import.meta.url))('changes: accessible at $width in $theme', (appearance) =>
-  on(async (page, watched) => {
-    await page.getByText('retry(() => send(file));').waitFor();
-    if (appearance.width === widths.desktop && appearance.theme === 'dark') {
-      await page.getByRole('button', { name: 'Side by side' }).click();
-    }
-    await watched.expectAccessible();
-    await watched.screenshot('changes');
-    await page.getByRole('button', { name: 'Merge…' }).click();
-    await page.getByRole('dialog').waitFor();
-    await watched.expectAccessible();
-    await watched.screenshot('merge');
-  }, appearance),
+again.each(appearancesOf(import.meta.url))(
+  'changes: accessible at $width in $theme',
+  (appearance) =>
+    on(async (page, watched) => {
+      await page.getByText('retry(() => send(file));').waitFor();
+      if (appearance.width === widths.desktop && appearance.theme === 'dark') {
+        await page.getByRole('button', { name: 'Side by side' }).click();
+      }
+      await watched.expectAccessible();
+      await watched.screenshot('changes');
+      await page.getByRole('button', { name: 'Merge…' }).click();
+      await page.getByRole('dialog').waitFor();
+      await watched.expectAccessible();
+      await watched.screenshot('merge');
+    }, appearance),
 );

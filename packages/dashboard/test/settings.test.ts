@@ -1,8 +1,11 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { appearancesOf, missingBrowser, type WatchedPage } from './browser.js';
 import { Fleet } from './support/fleet.js';
+
+const again = inCampaign('browser');
 
 let fleet: Fleet;
 let file: string;
@@ -106,7 +109,7 @@ test('settings form: a refused value is named at its field, and nothing is writt
   );
 });
 
-test('settings form: a conflict is shown, and a reload keeps the changes', async () => {
+again('settings form: a conflict is shown, and a reload keeps the changes', async () => {
   await fleet.on(
     '/settings',
     async (page, watched) => {
@@ -135,7 +138,7 @@ test('settings form: a conflict is shown, and a reload keeps the changes', async
   );
 });
 
-test('settings: those that need a restart are read-only and say so', async () => {
+again('settings: those that need a restart are read-only and say so', async () => {
   writeFileSync(file, 'metrics: false\n');
   await fleet.on('/settings', async (page) => {
     await rowOf(page, 'metrics').getByText('changed in the file, needs a restart').waitFor();
@@ -148,7 +151,7 @@ test('settings: those that need a restart are read-only and say so', async () =>
   });
 });
 
-test.each(appearancesOf(import.meta.url))(
+again.each(appearancesOf(import.meta.url))(
   'settings form: accessible at $width in $theme',
   async (appearance) => {
     await fleet.on(

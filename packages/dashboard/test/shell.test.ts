@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createServer, type ViteDevServer } from 'vite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { startDaemon, type TestDaemon } from '../../daemon/test/support/daemon.js';
 import { appearancesOf, missingBrowser, type TestBrowser, widths } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
+
+const again = inCampaign('browser');
 
 const token = 'full-token-of-the-shell-test';
 const readOnlyToken = 'reading-token-of-the-shell-test';
@@ -108,7 +111,7 @@ describe('login', () => {
 });
 
 describe('shell', () => {
-  test('shortcuts: reach every page, are listed and can be disabled', async () => {
+  again('shortcuts: reach every page, are listed and can be disabled', async () => {
     await fleet.on('/', async (page, watched) => {
       await page.getByText('No agents yet.').waitFor();
       for (const [key, title] of [
@@ -142,7 +145,7 @@ describe('shell', () => {
     });
   });
 
-  test('skip link: first Tab stop, moves the focus to the content', async () => {
+  again('skip link: first Tab stop, moves the focus to the content', async () => {
     await fleet.on('/', async (page) => {
       await page.getByText('No agents yet.').waitFor();
       await page.keyboard.press('Tab');
@@ -154,7 +157,7 @@ describe('shell', () => {
     });
   });
 
-  test('theme: follows the system unless one is selected', async () => {
+  again('theme: follows the system unless one is selected', async () => {
     const ground = 'getComputedStyle(document.body).backgroundColor';
     await fleet.on(
       '/',
@@ -173,7 +176,7 @@ describe('shell', () => {
     );
   });
 
-  test('phone: the navigation is a menu', async () => {
+  again('phone: the navigation is a menu', async () => {
     await fleet.on(
       '/',
       async (page, watched) => {
@@ -190,7 +193,7 @@ describe('shell', () => {
     );
   });
 
-  test('empty states: every page says what to do', async () => {
+  again('empty states: every page says what to do', async () => {
     const watched = await fleet.open('/');
     for (const [path, text] of [
       ['/', 'No agents yet.'],
@@ -229,7 +232,7 @@ describe('shell', () => {
   });
 });
 
-test('test browser: a page finds nothing that the one before has stored or routed', async () => {
+again('test browser: a page finds nothing that the one before has stored or routed', async () => {
   const stored = 'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])';
   const routed = `fetch('/not-there').then((response) => response.status)`;
   await fleet.on(
@@ -267,7 +270,7 @@ test('settings: show every value with its source, and are searchable', async () 
   });
 });
 
-test.each(appearancesOf(import.meta.url))(
+again.each(appearancesOf(import.meta.url))(
   'settings: accessible at $width in $theme',
   async (appearance) => {
     await fleet.on(
@@ -302,7 +305,7 @@ test('documentation: one search over all pages, and links between them', async (
   });
 });
 
-test.each(appearancesOf(import.meta.url))(
+again.each(appearancesOf(import.meta.url))(
   'documentation: accessible at $width in $theme',
   async (appearance) => {
     await fleet.on(

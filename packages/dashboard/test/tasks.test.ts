@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { missingBrowser, widths } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
+
+const again = inCampaign('browser');
 
 let rig: Rig;
 
@@ -38,7 +41,7 @@ test('tasks: counted by status, filtered, and fetched page by page', () =>
     await page.getByText('4 shown').waitFor();
   }));
 
-test('tasks: a year can be typed digit by digit', () =>
+again('tasks: a year can be typed digit by digit', () =>
   rig.on('/queues/mail.held?tab=tasks', async (page) => {
     const since = page.getByLabel('Submitted since');
     await since.fill('2024-01-15T10:00');
@@ -51,9 +54,10 @@ test('tasks: a year can be typed digit by digit', () =>
     expect(await since.inputValue()).toBe('2025-01-15T10:00');
     await page.goBack();
     await eventually(async () => expect(await since.inputValue()).toBe('2024-01-15T10:00'));
-  }));
+  }),
+);
 
-test('tasks: dead tasks show the error, on a phone too', async () => {
+again('tasks: dead tasks show the error, on a phone too', async () => {
   for (const width of [widths.desktop, widths.phone]) {
     await rig.on(
       '/queues/mail.send?tab=tasks&status=DEAD',
@@ -66,7 +70,7 @@ test('tasks: dead tasks show the error, on a phone too', async () => {
   }
 });
 
-test('tasks: the tooltip of a row has the whole text and the exact time', async () => {
+again('tasks: the tooltip of a row has the whole text and the exact time', async () => {
   const handler = `digest.${'long-name.'.repeat(20)}end`;
   await rig.stores.submit('mail.held', handler, 1);
   await rig.on(`/queues/mail.held?tab=tasks&handler_ref=${handler}`, async (page) => {
@@ -103,14 +107,15 @@ test('task: priority, run now and cancel reach the server', async () => {
   });
 });
 
-test('tasks: cancel all that match a filter', () =>
+again('tasks: cancel all that match a filter', () =>
   rig.on('/queues/mail.held?tab=tasks&handler_ref=invoice', async (page) => {
     await page.getByRole('button', { name: 'Cancel matching…' }).click();
     await page.getByRole('button', { name: 'Cancel 2 tasks' }).click();
     await page.getByText('Cancelled 2 tasks.').waitFor();
     await page.getByText('No pending task matches the filter.').waitFor();
     expect((await rig.stores.stats('mail.held')).pending).toBe(260);
-  }));
+  }),
+);
 
 test('schedules: create, pause, run now, delete', () =>
   rig.on('/queues/mail.held?tab=schedules', async (page) => {
@@ -136,7 +141,7 @@ test('schedules: create, pause, run now, delete', () =>
     await page.getByText('No schedules.').waitFor();
   }));
 
-test('schedules: an edit shows a refusal at its field and keeps the other settings', async () => {
+again('schedules: an edit shows a refusal at its field and keeps the other settings', async () => {
   const path = '/v1/queues/mail.held/schedules/weekly';
   const task = { handler_ref: 'digest.weekly', payload: 'eyJ3ZWVrIjoxfQ==' };
   await rig.stores.queue('PUT', path, { cron: '0 3 * * 1', overlap: 'allow', task });
@@ -163,7 +168,7 @@ test('schedules: an edit shows a refusal at its field and keeps the other settin
   await rig.stores.queue('DELETE', path);
 });
 
-test('jobs: a redrive in the background is listed', () =>
+again('jobs: a redrive in the background is listed', () =>
   rig.on('/dead-letters/mail.send', async (page) => {
     await page.getByRole('button', { name: 'Redrive all…' }).click();
     await page.getByRole('button', { name: 'Redrive in the background' }).click();
@@ -171,7 +176,8 @@ test('jobs: a redrive in the background is listed', () =>
     await page.goto(`${rig.daemon.url}/#/queues/mail.send?tab=jobs`);
     await page.getByRole('cell', { name: 'done' }).waitFor();
     await page.getByRole('rowheader', { name: /redrive/ }).waitFor();
-  }));
+  }),
+);
 
 test('workers and charts: read from the server', async () => {
   await rig.on('/queues/mail.send?tab=workers', async (page) => {

@@ -1,8 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { spawn } from '../../daemon/test/support/sessions.js';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Fleet } from './support/fleet.js';
+
+const again = inCampaign('browser');
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 
@@ -207,7 +210,7 @@ describe('inbox', () => {
     await open('first');
   });
 
-  test('inbox, branches, pipelines: accessible at every width and theme', async () => {
+  again('inbox, branches, pipelines: accessible at every width and theme', async () => {
     for (const appearance of appearancesOf(import.meta.url)) {
       const watched = await fleet.open('/', appearance);
       for (const [name, part] of [
@@ -224,7 +227,7 @@ describe('inbox', () => {
     }
   });
 
-  test('marks all notes as read', async () => {
+  again('marks all notes as read', async () => {
     await spawnFailing();
     await open('rest');
   });

@@ -1,3 +1,4 @@
+// @module-tag campaign-browser
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { appearancesOf, missingBrowser } from './browser.js';
 import { eventually, Rig } from './support/rig.js';

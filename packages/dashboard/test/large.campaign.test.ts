@@ -1,3 +1,4 @@
+// @module-tag campaign-browser
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { missingBrowser, type OpenOptions } from './browser.js';
 import { FakeAgents } from './support/fake-agents.js';

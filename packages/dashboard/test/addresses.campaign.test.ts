@@ -1,3 +1,4 @@
+// @module-tag campaign-browser
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { isFullCampaign } from '../../../test/support/campaign.js';
 import { collectionNameError } from '../src/pages/database/collection-name.js';

@@ -1,3 +1,4 @@
+// @module-tag campaign-browser
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startDaemon, type TestDaemon } from '../../daemon/test/support/daemon.js';
 import { buildDashboard } from '../scripts/build.mjs';
