@@ -66,8 +66,12 @@ describe.each(useDatabases())('by %s', (_, make) => {
     await strict.upsert('s', { a: 1, b: 2 });
     await strict.upsert('s', { a: 3, b: null } as never, { mode: 'merge' });
     expect((await strict.findByKey('s'))?.data).toEqual({ a: 3 });
-    const merging = strict.updateIfRev({ key: 's' }, 2, { a: 1 }, { mode: 'merge' });
-    expect(await codeOf(merging)).toBe('BAD_REQUEST');
+    const merging = (rev: number) =>
+      strict.updateIfRev({ key: 's' }, rev, { b: 4 } as never, { mode: 'merge' });
+    expect(await codeOf(merging(1))).toBe('REV_MISMATCH');
+    expect(await merging(2)).toMatchObject({ rev: 3, data: { a: 3, b: 4 } });
+    const adding = strict.updateIfRev({ key: 's' }, 3, { $set: { b: 'x' } } as never);
+    expect(await codeOf(adding)).toBe('SCHEMA_VIOLATION');
   });
 
   test('bulk: a document that does not match a Standard Schema fails alone', async () => {
@@ -113,5 +117,80 @@ describe.each(useDatabases())('by %s', (_, make) => {
     expect(await codeOf(things.findByKey('k', { fields: 'name' as never }))).toBe('BAD_REQUEST');
     expect(await codeOf(things.find({ filter: { n: 1n as never } }))).toBe('BAD_FILTER');
     expect(await codeOf(things.updateIfRev({ key: 'k' }, -1, {}))).toBe('BAD_REQUEST');
+  });
+
+  test('queries: unknown members and values of a wrong type are refused, never left out', async () => {
+    const { things } = await start();
+    await things.insert({ n: 1, at: '2024-01-01T00:00:00Z' });
+    const trunc = { field: 'at', unit: 'day' };
+    const wrong: object[] = [
+      { groupBy: [{ dateTrunc: { ...trunc, timezone: 'Asia/Tokyo' }, as: 'd' }] },
+      { groupBy: [{ dateTrunc: { ...trunc, unit: 5 }, as: 'd' }] },
+      { groupBy: [{ dateTrunc: null, as: 'd' }] },
+      { groupBy: [{ bucket: { field: 'n', edges: [0, 5], step: 1 } }] },
+      { groupBy: [{ bucket: { field: 'n', edges: 5 } }] },
+      { groupBy: [5] },
+      { aggregates: [{ name: 'a', op: 'sum', fild: 'n' }] },
+    ];
+    for (const query of wrong) {
+      expect(await codeOf(things.aggregate(query)), JSON.stringify(query)).toBe('BAD_REQUEST');
+    }
+    const find: object[] = [
+      { search: { text: 5 } },
+      { search: { text: 'x', fields: [5] } },
+      { near: {} },
+      { near: { field: 'v', vector: null } },
+      { lookup: { from: 5, local: 'n', foreign: 'n', as: 'j' } },
+      { fields: [5] },
+    ];
+    for (const query of find) {
+      expect(await codeOf(things.find(query)), JSON.stringify(query)).toBe('BAD_REQUEST');
+    }
+    expect(await codeOf(things.distinct(5 as never))).toBe('BAD_REQUEST');
+    const invalid = new Date(NaN);
+    for (const filter of [{ at: invalid }, { at: { gt: invalid } }, { at: { in: [invalid] } }]) {
+      expect(await codeOf(things.count(filter))).toBe('BAD_FILTER');
+    }
+  });
+
+  test('updates: an address that names no record, and values that JSON does not have', async () => {
+    const { things } = await start();
+    await things.insertWithKey('a', { list: [] });
+    for (const address of [5, null, {}, { ky: 'a' }] as never[]) {
+      expect(await codeOf(things.update(address, { $set: { n: 1 } }))).toBe('BAD_REQUEST');
+      expect(await codeOf(things.updateIfRev(address, 1, { n: 1 }))).toBe('BAD_REQUEST');
+    }
+    const update = (operators: object) => codeOf(things.update({ key: 'a' }, operators));
+    expect(await update({ $set: { n: NaN } })).toBe('BAD_UPDATE');
+    expect(await update({ $push: { list: { $each: [1] } } })).toBe('BAD_UPDATE');
+    expect(await update({ $addToSet: { list: { $each: [1] } } })).toBe('BAD_UPDATE');
+    const each = things.update({ key: 'a' }, { $push: { list: { $slice: 1 } } });
+    await expect(each).rejects.toThrow('write it without "$": slice');
+    const bytes = await things.update({ key: 'a' }, { $push: { list: { $bytes: 'AQ==' } } });
+    expect(bytes.data).toEqual({ list: [{ $bytes: 'AQ==' }] });
+  });
+
+  test('indexes: definitions with unknown members or values of a wrong type', async () => {
+    const { db } = await start();
+    const wrong: unknown[] = [
+      null,
+      'n',
+      {},
+      { fields: 'n' },
+      { fields: [5] },
+      { fields: ['n'], uniq: true },
+      { search: ['t'], lang: 'en' },
+      { search: ['t'], language: 5 },
+      { vector: 5, dims: 2 },
+      { vector: 'v', dims: '2' },
+      { vector: 'v', dims: 2, metric: null },
+    ];
+    for (const definition of wrong) {
+      const made = db.catalog.createIndex('things', definition as never);
+      expect(await codeOf(made), JSON.stringify(definition)).toBe('BAD_REQUEST');
+    }
+    await db.catalog.createIndex('things', { search: ['t'] });
+    const [things] = await db.collections();
+    expect(things?.indexes[0]).toMatchObject({ name: 'search:t', language: 'none' });
   });
 });

@@ -262,6 +262,11 @@ describe.each(useDatabases())('%s: lookup', (_way, start) => {
       [expect.any(String)],
       [],
     ]);
+    const parts = await orders.find({ lookup, fields: ['buyers.name'], limit: 1 });
+    expect(parts.records[0]?.data).toEqual({ buyers: [{ name: 'Ada' }] });
+    const projection = { exclude: ['who', 'buyers.code', 'buyers.city'] };
+    const rest = await orders.find({ lookup, projection, limit: 1 });
+    expect(rest.records[0]?.data).toEqual({ n: 1, buyers: [{ name: 'Ada' }] });
     const byKey = { ...lookup, foreign: '$key', local: 'n' };
     expect(await names({ lookup: byKey, filter: { n: 1 } })).toEqual([[]]);
     const { groups } = await orders.aggregate({ lookup, groupBy: ['buyers.city'] });

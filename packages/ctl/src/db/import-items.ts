@@ -134,7 +134,7 @@ async function* arrayTexts(
   place: string,
 ): AsyncGenerator<ImportText, void, void> {
   let [line, startLine, depth, text] = [1, 1, 0, ''];
-  let [isOpen, isEnded, isText, isEscaped] = [false, false, false, false];
+  let [isOpen, isEnded, isFilled, isText, isEscaped] = [false, false, false, false, false];
   for await (const part of input) {
     for (const letter of part) {
       if (letter === '\n') line++;
@@ -146,9 +146,13 @@ async function* arrayTexts(
       else if (isEnded) {
         if (letter.trim() !== '') throw badArray(place, `goes on after it, in line ${line}`);
       } else if (depth === 0 && (letter === ',' || letter === ']')) {
+        isEnded = letter === ']';
+        // Only an empty array has no element before its end.
+        if (text === '' && (!isEnded || isFilled))
+          throw badArray(place, `lacks an element in line ${line}`);
         if (text !== '') yield { line: startLine, text, bytes: Buffer.byteLength(text) };
         text = '';
-        isEnded = letter === ']';
+        isFilled = true;
       } else if (text !== '' || letter.trim() !== '') {
         if (letter === '[' || letter === '{') depth++;
         if (letter === ']' || letter === '}') depth--;

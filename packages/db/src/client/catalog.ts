@@ -6,7 +6,7 @@ import {
   type BackupResponse,
 } from '@millrace/contract/db';
 import type { DroppedCollection, RenamedCollection } from '@millrace/engine/write/catalog-changes';
-import { definitionOf, type DeclaredIndex } from '@millrace/engine/format/entries';
+import { compileIndex, definitionOf, type DeclaredIndex } from '@millrace/engine/format/entries';
 import { dateOf, toHash, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { plainFilter } from '@millrace/engine/value/plain-query';
@@ -83,7 +83,7 @@ export class RemoteCatalog {
       collation,
       where,
       ...rest
-    } = definitionOf(declared);
+    } = compileIndex(definitionOf(declared)).definition;
     const { kind, language = '', weights, dims = 0, metric, storage } = rest;
     const request = {
       collection,

@@ -76,11 +76,10 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     ...filterMember('filter', query.filter),
     ...filterMember('having', query.having),
     ...groupsOf(query.groupBy),
-    aggregates: (query.aggregates ?? []).map(({ name, op, field }) => ({
-      name,
-      op,
-      field: field ?? '',
-    })),
+    aggregates: (query.aggregates ?? []).map((each, i) => {
+      onlyMembers('BAD_REQUEST', `aggregates[${i}]`, each, ['name', 'op', 'field']);
+      return { ...each, field: each.field ?? '' };
+    }),
     orderBy: orderOf(query.orderBy),
     limit: whole(query.limit, 'limit'),
     // The response always includes the plan, like in process.
@@ -92,8 +91,8 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
 function nearOf(near: NonNullable<FindQuery['near']>) {
   onlyMembers('BAD_REQUEST', 'near', near, ['field', 'vector', 'k']);
   const { field, vector, k } = near;
-  const list = Array.from(vector as Iterable<number>);
-  if (!list.every((one) => typeof one === 'number')) {
+  const list = vector instanceof Float32Array ? Array.from(vector) : vector;
+  if (!Array.isArray(list) || !list.every((one) => typeof one === 'number')) {
     throw refuse('BAD_REQUEST', 'near.vector must be a list of numbers.');
   }
   return { field, vector: list, k: whole(k, 'near.k') };
@@ -138,19 +137,29 @@ function groupsOf(groupBy: AggregateQuery['groupBy']) {
   return {
     groupExpressions: groups.map((each, i) => {
       if (typeof each === 'string') return { field: each };
-      onlyMembers('BAD_REQUEST', `groupBy[${i}]`, each, ['dateTrunc', 'bucket', 'as']);
+      const place = `groupBy[${i}]`;
+      onlyMembers('BAD_REQUEST', place, each, ['dateTrunc', 'bucket', 'as']);
       const { dateTrunc, bucket, as } = each;
       return {
         as: as ?? '',
-        ...(dateTrunc && { dateTrunc: { ...dateTrunc, zone: dateTrunc.zone ?? '' } }),
-        ...(bucket && {
-          bucket: {
-            field: bucket.field,
-            edges: bucket.edges.map((edge, n) => valueOf(edge, `groupBy[${i}].edges[${n}]`)),
-          },
-        }),
+        ...(dateTrunc !== undefined && { dateTrunc: truncOf(dateTrunc, `${place}.dateTrunc`) }),
+        ...(bucket !== undefined && { bucket: bucketOf(bucket, `${place}.bucket`) }),
       };
     }),
+  };
+}
+
+function truncOf(dateTrunc: NonNullable<GroupExpression['dateTrunc']>, place: string) {
+  onlyMembers('BAD_REQUEST', place, dateTrunc, ['field', 'unit', 'zone']);
+  return { ...dateTrunc, zone: dateTrunc.zone ?? '' };
+}
+
+function bucketOf(bucket: NonNullable<GroupExpression['bucket']>, place: string) {
+  onlyMembers('BAD_REQUEST', place, bucket, ['field', 'edges']);
+  const edges = textsOf(bucket.edges as string[], `${place}.edges`);
+  return {
+    field: bucket.field,
+    edges: edges.map((edge, i) => valueOf(edge, `${place}.edges[${i}]`)),
   };
 }
 
@@ -205,6 +214,9 @@ function valueOf(value: unknown, place: string) {
   // The library does not distinguish undefined from null, nor report where a value is not JSON.
   const text = JSON.stringify(value, function form(this: Record<string, unknown>, name, part) {
     const given = this[name];
+    if (given instanceof Date && Number.isNaN(given.getTime())) {
+      throw refuse('BAD_FILTER', `${place} has an invalid Date.`);
+    }
     const plain = typeof given === 'object' && given !== null ? jsonForm(given) : undefined;
     if (plain !== undefined) return plain;
     if (typeof part === 'bigint') {

@@ -7,6 +7,7 @@ import {
   type Change,
   type WatchResponse,
 } from '@millrace/contract/db';
+import { Refusal } from '@millrace/kit/errors';
 import { ownDocument, refuse, toDocument } from '@millrace/engine/value/documents';
 import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/record';
 import type { RemovedRecord, WatchChange, WatchMessage } from '@millrace/engine/watch/message';
@@ -28,9 +29,13 @@ export function encodeData(data: object, name = 'data'): Uint8Array {
   return Buffer.from(JSON.stringify(ownDocument(data, name)));
 }
 
-/** Encodes operators; the server checks them. */
+/** Encodes operators; the server checks them, and this only what JSON cannot carry. */
 export function encodeUpdate(update: object): Uint8Array {
-  return Buffer.from(JSON.stringify(toDocument(update, 'update')));
+  try {
+    return Buffer.from(JSON.stringify(toDocument(update, 'update')));
+  } catch (error) {
+    throw error instanceof Refusal ? refuse('BAD_UPDATE', error.detail) : error;
+  }
 }
 
 export function decodeJson(bytes: Uint8Array): unknown {

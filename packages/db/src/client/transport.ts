@@ -1,12 +1,15 @@
 import {
   fromBinary,
+  ScalarType,
   type DescMessage,
   type DescMethodServerStreaming,
   type DescMethodUnary,
   type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf';
+import { refuse } from '@millrace/engine/value/documents';
 import type { Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
 import { CallError, Channel } from '@millrace/wire/grpc-client';
 import { carriesRecords, MessageEncoder } from '../codec/encoder.js';
 import { PlainDecoder } from '../codec/decoder.js';
@@ -61,7 +64,7 @@ export class Transport {
     attempt: Attempt,
   ): Promise<MessageShape<Output>> {
     attempt.signal?.throwIfAborted();
-    const message = MessageEncoder.of(method.input).frame(request);
+    const message = frameOf(method.input, request);
     try {
       const bytes = await this.#channel.unary(pathOf(method), message, attempt);
       return decoderOf(method.output)(bytes);
@@ -77,7 +80,7 @@ export class Transport {
     attempt: Attempt,
   ): AsyncGenerator<MessageShape<Output>, void, void> {
     attempt.signal?.throwIfAborted();
-    const message = MessageEncoder.of(method.input).frame(request);
+    const message = frameOf(method.input, request);
     const messages = this.#channel.stream(pathOf(method), message, attempt);
     try {
       const decode = decoderOf(method.output);
@@ -91,6 +94,32 @@ export class Transport {
   close(): void {
     this.#channel.close();
   }
+}
+
+/** Programs without types may pass any value; what a message cannot carry is refused. */
+function frameOf<Desc extends DescMessage>(desc: Desc, request: MessageInitShape<Desc>): Buffer {
+  try {
+    return MessageEncoder.of(desc).frame(request);
+  } catch (error) {
+    const problem = wrongValue(desc, request) ?? messageOf(error);
+    throw refuse('BAD_REQUEST', `The request cannot be sent: ${problem}.`, {}, { cause: error });
+  }
+}
+
+/** The first member that must be text and is not. */
+function wrongValue(desc: DescMessage, message: unknown, place = ''): string | undefined {
+  for (const { localName, fieldKind, message: part, scalar } of desc.fields) {
+    const value = (message as Record<string, unknown>)[localName];
+    const isText = scalar === ScalarType.STRING && fieldKind !== 'map';
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each === undefined) continue;
+      if (isText && typeof each !== 'string') return `${place}${localName} must be a text`;
+      const isPart = part && typeof each === 'object' && each !== null;
+      const found = isPart ? wrongValue(part, each, `${place}${localName}.`) : undefined;
+      if (found) return found;
+    }
+  }
+  return undefined;
 }
 
 const paths = new WeakMap<object, string>();

@@ -1,7 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
 import {
   changeChecked,
-  mergeNotValidated,
   validated,
   validatedOperations,
   type StandardSchema,
@@ -25,7 +24,13 @@ import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
 import { changeOf, type ManyResult } from '../write/bulk-filter.js';
 import type { BulkOperation, BulkWritten } from '../write/bulk-types.js';
-import { notFoundById, notFoundByKey, type Address } from '../write/mutations.js';
+import {
+  checkAddress,
+  notFoundById,
+  notFoundByKey,
+  revMismatch,
+  type Address,
+} from '../write/mutations.js';
 import {
   type BulkCall,
   type CallKinds,
@@ -131,7 +136,9 @@ export class Collection<
     data: In | Update<T>,
     options?: UpdateCall & Kinds['write'],
   ): Promise<StoredRecord<T>> {
-    return this.#update(typeof address === 'string' ? { id: address } : address, data, options);
+    const at = typeof address === 'string' ? { id: address } : address;
+    checkAddress(at);
+    return this.#update(at, data, options);
   }
 
   /** Applies a JSON merge patch (RFC 7396). */
@@ -190,11 +197,12 @@ export class Collection<
     data: In | Update<T>,
     options?: UpdateCall & Kinds['write'],
   ): Promise<StoredRecord<T>> {
+    checkAddress(address);
     const mode = isUpdate(data) ? 'operators' : isMerge(options?.mode) ? 'merge' : undefined;
     const call = { ...this.call(options), mode, expectedRev } as const;
-    if (mode && this.#scope.schema) throw mergeNotValidated();
-    const document = this.#scope.schema ? await this.#checked(data) : data;
-    return this.port.update(this.name, address, document, call);
+    if (!this.#scope.schema) return this.port.update(this.name, address, data, call);
+    const document = mode ? await this.#changedAt(address, expectedRev, data, call) : data;
+    return this.port.update(this.name, address, await this.#checked(document), replacing(call));
   }
 
   /** Deletes the record and returns its last state. Refuses RECORD_NOT_FOUND. */
@@ -410,6 +418,20 @@ export class Collection<
   #changed(patch: object): (before: JsonObject) => JsonObject {
     const change = changeOf(patch);
     return (before) => change(before, this.port.now());
+  }
+
+  /** The document after a change of the revision that the caller expects. */
+  async #changedAt(
+    address: Address,
+    expectedRev: number,
+    patch: object,
+    call: ReadCall,
+  ): Promise<object> {
+    const before = await this.#current(address, call);
+    if (!before && expectedRev !== 0) this.#missing(address);
+    const { rev, data } = before ?? { rev: 0, data: {} };
+    if (rev !== expectedRev) throw revMismatch(this.name, rev, expectedRev);
+    return this.#changed(patch)(data as JsonObject);
   }
 
   #current(address: Address, call: ReadCall): Promise<StoredRecord<T> | undefined> {

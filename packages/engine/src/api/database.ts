@@ -191,8 +191,9 @@ export interface IndexSummary extends IndexDefinition {
 }
 
 function summaryOf({ compiled, definition, state }: IndexInfo): IndexSummary {
-  const { unique = false, sparse = false } = definition;
-  return { name: compiled.name, ...definition, unique, sparse, state };
+  const { unique = false, sparse = false, kind, language = 'none', metric = 'cosine' } = definition;
+  const defaults = { ...(kind === 'search' && { language }), ...(kind === 'vector' && { metric }) };
+  return { name: compiled.name, ...definition, ...defaults, unique, sparse, state };
 }
 
 /** An open database. Made by `open`. */

@@ -106,7 +106,7 @@ export async function changeChecked<Result>(
   }
 }
 
-export function mergeNotValidated(): Refusal {
+function mergeNotValidated(): Refusal {
   return refuse(
     'BAD_REQUEST',
     'A schema cannot validate this change without the record; use update, merge or mergeByKey.',

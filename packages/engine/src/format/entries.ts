@@ -1,3 +1,4 @@
+import { suggestion } from '@millrace/kit/nearest';
 import { type Json, refuse } from '../value/documents.js';
 import { foldText, parseFilter, type Condition } from '../value/filter.js';
 import { plainFilter } from '../value/plain-query.js';
@@ -53,11 +54,35 @@ export interface VectorDefinition {
 /** An index in any form. */
 export type DeclaredIndex = IndexDefinition | SearchDefinition | VectorDefinition;
 
+const definitionMembers: readonly string[] = [
+  'fields',
+  'search',
+  'vector',
+  'unique',
+  'sparse',
+  'collation',
+  'where',
+  'kind',
+  'dims',
+  'metric',
+  'storage',
+  'language',
+  'weights',
+];
+
 /** The definition of an index that was declared in either form. */
 export function definitionOf(declared: DeclaredIndex): IndexDefinition {
+  if (typeof declared !== 'object' || declared === null) {
+    throw refuse('BAD_REQUEST', 'An index must be an object such as { fields: ["age"] }.');
+  }
   const { search, vector, ...rest } = declared as Partial<
     IndexDefinition & SearchDefinition & VectorDefinition
   >;
+  for (const name of Object.keys(declared)) {
+    if (definitionMembers.includes(name)) continue;
+    const hint = suggestion(name, definitionMembers) || '.';
+    throw refuse('BAD_REQUEST', `An index has an unknown member "${name}"${hint}`);
+  }
   const given = [rest.fields, search, vector].filter((each) => each !== undefined);
   if (given.length > 1) {
     throw refuse('BAD_REQUEST', 'An index has one of fields, search and vector.');
@@ -218,6 +243,7 @@ function checkFields(fields: readonly string[], name: string): Path[] {
   if (fields.length > maxIndexFields) throw fail(`has more than ${maxIndexFields} fields`);
   if (new Set(fields).size !== fields.length) throw fail('names a field twice');
   return fields.map((field) => {
+    if (typeof field !== 'string') throw fail('has a field that is not a path');
     if (field === '$id' || field === '$seq') throw fail(`cannot have the field ${field}`);
     if (field.includes(',')) throw fail(`has a comma in the field "${field}"`);
     return parsePath(field, (problem) => fail(`has a field that ${problem}: "${field}"`));

@@ -174,8 +174,9 @@ function joinOf(
     const data = join(image.keep());
     if (!project) return data;
     // What a lookup found is wanted, whichever fields of the record are.
-    const found = lookups.map(({ as }) => [as, data[as]] as const);
-    return { ...project(rowOf(data)), ...(Object.fromEntries(found) as JsonObject) };
+    const parts = project(rowOf(data));
+    for (const { as } of lookups) if (!Object.hasOwn(parts, as)) parts[as] = data[as]!;
+    return parts;
   };
 }
 

@@ -332,7 +332,7 @@ export function checkSearch(input: unknown): CheckedSearch | undefined {
     mode,
     fuzzy: flag(fuzzy, 'search.fuzzy', false),
     highlight: flag(highlight, 'search.highlight', true),
-    fields: listOf(fields, 'search.fields', 16) as string[],
+    fields: listOf(fields, 'search.fields', 16).map((field) => pathOf(field, 'search.fields').text),
   };
 }
 

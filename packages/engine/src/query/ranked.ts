@@ -107,7 +107,7 @@ async function searchHits(
   const { slice } = source;
   const most = near || countOnly ? maxHits : Math.min(maxHits, skip + limit);
   const index = searchIndex(source, wanted);
-  const { ranked, matches, terms, rows, release } = await search(source, index, wanted);
+  const { ranked, matches, terms, searched, rows, release } = await search(source, index, wanted);
   const isMatch = compilePredicate(condition);
   const hits: RankedHit[] = [];
   let read = 0;
@@ -123,14 +123,13 @@ async function searchHits(
     if (slice.spend(image?.end ?? 0)) await slice.pause();
   }
   release();
-  const { definition, paths } = index.compiled;
-  const analyzer = analyzerOf(definition.language);
+  const analyzer = analyzerOf(index.compiled.definition.language);
   return {
     hits,
     index,
     rows: rows + read,
     ...(wanted.highlight && {
-      highlights: (image) => highlightsOf(image, paths, terms, analyzer, wanted.fuzzy),
+      highlights: (image) => highlightsOf(image, searched, terms, analyzer, wanted.fuzzy),
     }),
   };
 }

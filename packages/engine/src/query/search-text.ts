@@ -1,6 +1,6 @@
 import { textsAt, type Analyzer, type Word } from '../format/search-entries.js';
 import type { Path, Row } from '../value/path.js';
-import { bad } from './query.js';
+import { bad, type CheckedSearch } from './query.js';
 
 const maxTerms = 64;
 /** Shorter words are found only as they are typed. */
@@ -19,18 +19,20 @@ export interface SearchWord {
   readonly stem: string;
   readonly isPrefix: boolean;
   readonly isExcluded: boolean;
+  readonly isInPhrase: boolean;
 }
 
 export function parseTerms(text: string, analyzer: Analyzer): SearchTerms {
   const words: SearchWord[] = [];
   const phrases: string[][] = [];
   const excludedPhrases: string[][] = [];
-  const add = (part: string, isExcluded: boolean, isPrefix: boolean) => {
+  const add = (part: string, isExcluded: boolean, isPrefix: boolean, isInPhrase = false) => {
     const found = analyzer.words(part).map((word) => word.text);
     found.forEach((word, i) => {
       const isStart = isPrefix && i === found.length - 1;
       const stem = isStart ? word : analyzer.stem(word);
-      if (stem !== undefined) words.push({ text: word, stem, isPrefix: isStart, isExcluded });
+      if (stem === undefined) return;
+      words.push({ text: word, stem, isPrefix: isStart, isExcluded, isInPhrase });
     });
     return found;
   };
@@ -43,7 +45,7 @@ export function parseTerms(text: string, analyzer: Analyzer): SearchTerms {
     // A word of an excluded phrase may be there without the others.
     const list = isExcluded
       ? analyzer.words(phrase).map((word) => word.text)
-      : add(phrase, false, false);
+      : add(phrase, false, false, true);
     if (list.length > 0) (isExcluded ? excludedPhrases : phrases).push(list);
   }
   if (words.length + excludedPhrases.length > maxTerms) {
@@ -67,21 +69,26 @@ export function isOneEdit(a: string, b: string): boolean {
 /** Parts of texts with hits in `<mark>`, by field. */
 export type Highlights = Record<string, string[]>;
 
-/** Tests the phrases of a search, each within one text of a field. */
+/** Tests the phrases of a search, each within one text of a field; `any` of them or of the words. */
 export function phraseTest(
-  { phrases, excludedPhrases }: SearchTerms,
+  { words, phrases, excludedPhrases }: SearchTerms,
   paths: readonly Path[],
   analyzer: Analyzer,
+  { mode, fuzzy }: CheckedSearch,
 ): (row: Row) => boolean {
   if (phrases.length === 0 && excludedPhrases.length === 0) return () => true;
+  const plain = words.filter(({ isInPhrase }) => !isInPhrase);
+  const isHit = hitTest(plain, analyzer, fuzzy);
   return (row) => {
     const texts: string[][] = [];
     for (const path of paths) {
       textsAt(path, row, (text) => texts.push(analyzer.words(text).map((word) => word.text)));
     }
     const has = (phrase: readonly string[]) =>
-      texts.some((words) => indexOfPhrase(words, phrase) >= 0);
-    return phrases.every(has) && !excludedPhrases.some(has);
+      texts.some((each) => indexOfPhrase(each, phrase) >= 0);
+    if (excludedPhrases.some(has)) return false;
+    if (mode === 'all' || phrases.length === 0) return phrases.every(has);
+    return phrases.some(has) || texts.some((each) => each.some(isHit));
   };
 }
 
@@ -92,16 +99,14 @@ function indexOfPhrase(words: readonly string[], phrase: readonly string[]): num
 const contextLength = 80;
 const maxFragments = 3;
 
-/** The text around the hits of a record. */
-export function highlightsOf(
-  row: Row,
-  paths: readonly Path[],
-  { words }: SearchTerms,
+/** Whether a word of a text is one that was searched for. */
+function hitTest(
+  words: readonly SearchWord[],
   analyzer: Analyzer,
   isFuzzy: boolean,
-): Highlights {
+): (text: string) => boolean {
   const wanted = words.filter(({ isExcluded }) => !isExcluded);
-  const isHit = ({ text }: Word) => {
+  return (text) => {
     const stem = analyzer.stem(text);
     return wanted.some((word) => {
       if (word.isPrefix) return text.startsWith(word.text);
@@ -111,12 +116,23 @@ export function highlightsOf(
       return terms.some((term) => isOneEdit(term, word.text) || isOneEdit(term, word.stem));
     });
   };
+}
+
+/** The text around the hits of a record. */
+export function highlightsOf(
+  row: Row,
+  paths: readonly Path[],
+  { words }: SearchTerms,
+  analyzer: Analyzer,
+  isFuzzy: boolean,
+): Highlights {
+  const isHit = hitTest(words, analyzer, isFuzzy);
   const highlights: Highlights = {};
   for (const path of paths) {
     const fragments: string[] = [];
     textsAt(path, row, (text) => {
       if (fragments.length >= maxFragments) return;
-      const hits = analyzer.words(text).filter(isHit);
+      const hits = analyzer.words(text).filter((word) => isHit(word.text));
       fragments.push(...fragmentsOf(text, hits).slice(0, maxFragments - fragments.length));
     });
     if (fragments.length > 0) highlights[path.text] = fragments;

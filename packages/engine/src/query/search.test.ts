@@ -68,6 +68,32 @@ describe('search', () => {
     await expect(docs.find({ search: 'a', orderBy: { title: 'asc' } })).rejects.toThrow('search');
   });
 
+  test('any: a phrase counts as one word; fields limit the highlights, too', async () => {
+    const { db } = await library();
+    const notes = db.collection('notes');
+    await db.catalog.createIndex('notes', { search: ['a', 'b'], language: 'en' });
+    await notes.insertWithKey('both', { a: 'exact phrase', b: 'prelude' });
+    await notes.insertWithKey('word', { a: 'Preludes', b: 'exact' });
+    await notes.insertWithKey('apart', { a: 'phrase, exact', b: 'nothing' });
+    const keys = async (search: object) =>
+      (await notes.find({ search: search as never })).records.map(({ key }) => key).sort();
+    const text = '"exact phrase" prelude';
+    expect(await keys({ text, mode: 'any' })).toEqual(['both', 'word']);
+    expect(await keys({ text: '"exact phrase"', mode: 'any' })).toEqual(['both']);
+    expect(await keys({ text: `${text} -nothing`, mode: 'any' })).toEqual(['both', 'word']);
+    expect(await keys({ text: 'exact -"exact phrase"', mode: 'any' })).toEqual(['apart', 'word']);
+    expect(await keys({ text })).toEqual(['both']);
+    const fields = ['a'];
+    const { records } = await notes.find({
+      search: { text: 'exact prelude', mode: 'any', fields },
+    });
+    expect(records.map(({ highlights }) => Object.keys(highlights!))).toEqual([
+      ['a'],
+      ['a'],
+      ['a'],
+    ]);
+  });
+
   test('sees its own writes in a transaction, and only committed ones outside', async () => {
     const { db, docs } = await library('none');
     const keys = async (of: typeof docs) =>

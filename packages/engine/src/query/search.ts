@@ -1,7 +1,7 @@
 import { analyzerOf } from '../format/search-entries.js';
 import { termTags } from '../format/search-pages.js';
 import { refuse } from '../value/documents.js';
-import type { Row } from '../value/path.js';
+import type { Path, Row } from '../value/path.js';
 import { PostingReader, Postings } from './postings.js';
 import type { CheckedSearch } from './query.js';
 import type { QueryIndex } from './ranges.js';
@@ -22,6 +22,8 @@ export interface SearchResult {
   /** What the text of a record must meet that its postings do not tell. */
   readonly matches: (row: Row) => boolean;
   readonly terms: SearchTerms;
+  /** The fields that were searched. */
+  readonly searched: readonly Path[];
   /** Rows read. */
   readonly rows: number;
   /** Call it when `ranked` is not read any more. */
@@ -81,11 +83,11 @@ export async function search(
   const left = excluded.reduce((all, each) => without(all, each), found ?? noneScored);
   const searched = paths.filter((_, i) => weights[i]! > 0);
   const ranked = best(left, (number) => reader.idOf(number));
-  const matches = phraseTest(terms, searched, analyzer);
+  const matches = phraseTest(terms, searched, analyzer, query);
   const release = () => {
     for (const postings of used) postings.release();
   };
-  return { ranked, matches, terms, rows: reader.rows, release };
+  return { ranked, matches, terms, searched, rows: reader.rows, release };
 }
 
 /** Records by rising number, with the score of the words so far. */

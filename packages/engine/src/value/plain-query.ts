@@ -141,7 +141,8 @@ function conditionsOn(field: string, test: unknown, place: string): Filter[] {
 
 /** A Date, bytes or a vector, in either form. */
 function isValue(test: object): boolean {
-  return '$bytes' in test || jsonForm(test) !== undefined;
+  // An invalid Date has no form; it is refused as the value it is meant to be.
+  return '$bytes' in test || test instanceof Date || jsonForm(test) !== undefined;
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {

@@ -359,6 +359,12 @@ const latestTime = Date.UTC(10_000, 0, 1) - 1;
 /** A record by its id or by its key. */
 export type Address = { id: string } | { key: string };
 
+/** Takes anything, because callers may be untyped. */
+export function checkAddress(address: unknown): void {
+  if (typeof address === 'object' && address && ('id' in address || 'key' in address)) return;
+  throw refuse('BAD_REQUEST', 'A record is named by its id, { id } or { key }.');
+}
+
 export interface Written {
   record: RecordImage;
   created: boolean;
@@ -440,12 +446,12 @@ export function updateIfRev(
     }
     checkKey(address.key);
     const there = target.byKey(collection, address.key);
-    if (there) throw revMismatch(collection, there, expectedRev);
+    if (there) throw revMismatch(collection.name, there.rev, expectedRev);
     const fresh = intoNothing(target, document, options.mode);
     return insert(target, collection, fresh, { ...options, key: address.key });
   }
   const before = existing(target, collection, address);
-  if (before.rev !== expectedRev) throw revMismatch(collection, before, expectedRev);
+  if (before.rev !== expectedRev) throw revMismatch(collection.name, before.rev, expectedRev);
   return { record: overwrite(target, collection, before, document, options), created: false };
 }
 
@@ -540,12 +546,12 @@ function duplicateKey(collection: CollectionInfo, key: string) {
   );
 }
 
-function revMismatch(collection: CollectionInfo, record: RecordImage, expected: number) {
+export function revMismatch(collection: string, rev: number, expected: number): Error {
   return refuse(
     'REV_MISMATCH',
-    `The record of "${collection.name}" is at revision ${record.rev}, not ${expected}: ` +
+    `The record of "${collection}" is at revision ${rev}, not ${expected}: ` +
       'read the record again and retry.',
-    { current_rev: String(record.rev) },
+    { current_rev: String(rev) },
   );
 }
 

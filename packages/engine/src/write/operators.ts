@@ -281,8 +281,11 @@ function severalOf(
   name: string,
   known: readonly string[],
 ): Several {
-  if (!isObject(argument) || !Object.hasOwn(argument, 'each'))
+  if (!isObject(argument) || !Object.hasOwn(argument, 'each')) {
+    const operator = isObject(argument) && Object.keys(argument).find(isOperatorName);
+    if (operator) throw bad(path, `has "${operator}" in ${name}${hintOf(operator, known)}`);
     return { each: [json(argument, path)] };
+  }
   for (const field of Object.keys(argument)) {
     if (!known.includes(field)) {
       throw bad(
@@ -300,6 +303,16 @@ function severalOf(
     ...(slice !== undefined && { slice: slice as number }),
     ...(sort !== undefined && { order: orderOf(sort, path) }),
   };
+}
+
+/** Only bytes are stored under such a name; an element with another one is meant as an operator. */
+function isOperatorName(name: string): boolean {
+  return name.startsWith('$') && name !== '$bytes';
+}
+
+function hintOf(operator: string, known: readonly string[]): string {
+  const plain = operator.slice(1);
+  return known.includes(plain) ? `; write it without "$": ${plain}` : '';
 }
 
 function orderOf(sort: unknown, path: string): (a: Json, b: Json) => number {
