@@ -172,6 +172,11 @@ test('race, review and merge gate: pick one, findings go back, a yes merges', as
   expect((await sessionOf(won.session_id)).restart_count).toBe(1);
   const reviewer = await sessionOf(done.sessions[2]!);
   expect([reviewer.restart_count, existsSync(reviewer.worktree!)]).toEqual([0, false]);
+  // Tokens of a worktree that is gone by now are those of its repository and its task.
+  const { by_repo, by_task } = await daemon.api.ok('GET', '/api/v1/spend');
+  const keys = (rows: readonly { key: string }[]) => rows.map(({ key }) => key);
+  expect(keys(by_repo).filter((key) => key.includes('-worktrees/'))).toEqual([]);
+  expect(keys(by_task)).toContain(`${plan.id}/r`);
 }, 240_000);
 
 test('race: a judge picks, and a person does where it names none', async () => {
@@ -323,6 +328,7 @@ test.each([
     'needs a git repository',
   ],
   [{ tasks: [{ key: 'a' }] }, '/tasks/0/prompt', 'is missing'],
+  [{ tasks: [{ key: 'a', prompt: '  ' }] }, '/tasks/0/prompt', 'must not be blank'],
   [
     {
       tasks: [

@@ -257,6 +257,7 @@ test('spawn: an invalid value is reported by its field', async ({ newDaemon }) =
     [{ repo: bare, branch: 'x' }, '/repo'],
     [{ parent_id: 'nobody' }, '/parent_id'],
     [{ prompt: '' }, '/prompt'],
+    [{ prompt: ' \n' }, '/prompt'],
     [{ prompt: 7 }, '/prompt'],
     [{ tags: ['a b'] }, '/tags/0'],
     [{ driver: 'pty' }, '/driver'],

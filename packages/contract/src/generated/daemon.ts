@@ -2442,7 +2442,7 @@ export interface components {
       by_hour?: components['schemas']['SpendRow'][];
       /** @description By branch of the daemon's sessions, the most expensive first; `none` is what belongs to no branch. */
       by_branch?: components['schemas']['SpendRow'][];
-      /** @description By queue task of the daemon's sessions, the most expensive first; `none` is what belongs to no task. */
+      /** @description By the id of the queue task, or PLAN/KEY of the task of a plan, that the daemon's sessions worked on, the most expensive first; `none` is what belongs to no task. */
       by_task?: components['schemas']['SpendRow'][];
       /** @description Models that have no known list price and are in no exact figure. */
       unpriced_models?: string[];
@@ -3045,7 +3045,7 @@ export interface components {
     /** @description The text to send. */
     SendRequest: {
       /** @description The text, sent as one paste followed by Enter. */
-      text: components['schemas']['Prompt'];
+      text: string;
     };
     /** @description What became of a deleted session. */
     SessionDeletion: {

@@ -126,14 +126,10 @@ function trendOf(days: readonly SpendRow[], sheet: Sheet): string {
   return `${trendDays} days to ${shown.at(-1)}  ${sheet.paint('ok', line)}  max ${most} a day\n`;
 }
 
-/** Times in order; anything else with the highest price first. */
-function tableOf(by: SpendBy, given: readonly SpendRow[], sheet: Sheet, most = Infinity): string {
+function tableOf(by: SpendBy, rows: readonly SpendRow[], sheet: Sheet, most = Infinity): string {
   const isWide = sheet.columns >= wideColumns;
-  const cost = ({ exact_usd: usd }: SpendRow) => usd ?? -1;
-  const isInOrder = by === 'day' || by === 'hour';
-  const rows = isInOrder ? given : given.toSorted((a, b) => cost(b) - cost(a));
   const shown = rows.slice(0, most);
-  const top = Math.max(0, ...shown.map(cost));
+  const top = Math.max(0, ...shown.map(({ exact_usd: usd }) => usd ?? 0));
   const figures = rightAligned(shown.map(({ exact_usd: usd }) => priceText(usd)));
   const cells = shown.map((row, at): Cell[] => {
     const { key, exact_usd: usd, input_tokens: input, output_tokens: output } = row;

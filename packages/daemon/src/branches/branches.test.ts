@@ -288,6 +288,18 @@ test('whoever has ended is looked at seldom, and at last no more, unless somebod
   expect(await branches.list()).toHaveLength(1);
 });
 
+test('branches: a merge is shown at once, and inspected though the agent has ended', async () => {
+  const { session } = agentOn('one');
+  sessions.set(session.id, { status: 'done', exit_code: 0 });
+  await branches.refresh();
+  await eventually(() => clock.due.length).toBe(1);
+  const before = shop.ghCalls.length;
+  sessions.set(session.id, { merged_at: new Date(clock.now()).toISOString() });
+  expect(await branches.list()).toMatchObject([{ merged: true }]);
+  clock.ring();
+  await eventually(() => shop.ghCalls.length).toBe(before + 1);
+});
+
 test('branches: a failed round is logged, and the next one runs', async () => {
   await branches.close();
   clock.due.length = 0;

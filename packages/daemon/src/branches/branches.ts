@@ -76,10 +76,12 @@ export class Branches {
   async list(): Promise<BranchStatus[]> {
     if (!this.parts.isOn) return [];
     const sessions = (await this.parts.sessions.list()).filter(isTracked).toSorted(byId);
-    return sessions.map((session) => ({
-      ...(this.statuses.get(session.id) ?? unknownStatus(session)),
-      name: session.name,
-    }));
+    return sessions.map((session) => {
+      const status = this.statuses.get(session.id) ?? unknownStatus(session);
+      // The base may be that of a remote, which does not have the merge yet.
+      const merged = typeof session.merged_at === 'string' || status.merged;
+      return { ...status, merged, name: session.name };
+    });
   }
 
   /**
@@ -171,6 +173,7 @@ export class Branches {
   #isDue(session: Session, isRequested: boolean): boolean {
     const observedAt = this.statuses.get(session.id)?.observed_at;
     if (!observedAt || isLive(session)) return true;
+    if (Date.parse(session.merged_at ?? '') >= Date.parse(observedAt)) return true;
     const now = this.parts.clock.now();
     if (now - Date.parse(session.status_since) > endedForMs) return false;
     return isRequested || now - Date.parse(observedAt) >= endedEveryMs;
@@ -187,12 +190,12 @@ export class Branches {
   }
 }
 
-/** True when a session appeared, ended or switched its branch. */
+/** True when a session appeared, ended, switched its branch or was merged. */
 function affectsBranches({ before, after }: SessionChange): boolean {
   const wasTracked = before !== undefined && isTracked(before);
   const nowTracked = after !== undefined && isTracked(after);
   if (!wasTracked || !nowTracked) return wasTracked !== nowTracked;
-  return before.branch !== after.branch || before.worktree !== after.worktree;
+  return (['branch', 'worktree', 'merged_at'] as const).some((key) => before[key] !== after[key]);
 }
 
 function unknownStatus({ id, name, branch }: Session): BranchStatus {

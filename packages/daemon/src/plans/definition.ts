@@ -183,7 +183,8 @@ export function newPlan(
     tasks: definition.tasks.map((task) => ({
       key: task.key,
       title: task.title ?? task.key,
-      status: 'pending',
+      // Whoever makes a plan can claim at once what waits for nothing.
+      status: task.assignee === 'person' && !task.depends_on?.length ? 'ready' : 'pending',
       sessions: [],
       branch: null,
       result: null,

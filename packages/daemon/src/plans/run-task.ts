@@ -117,7 +117,9 @@ export class TaskRun {
 
   /** Its end is in the store already when the signal comes. */
   async #leaveToPerson(): Promise<void> {
-    await this.#agents.run('ready', () => this.#show({ status: 'ready' }));
+    await this.#agents.run('ready', () =>
+      this.#change(({ status }) => (status === 'pending' ? { status: 'ready' } : {})),
+    );
     const end = await this.call.step.signal<{ failed: boolean; result: string }>('complete');
     if (end?.failed) throw new TaskFailure(end.result);
   }

@@ -156,6 +156,7 @@ describe('a delivery is refused', () => {
     ['of another task', { headers: { 'X-Queue-Task-Id': 'other' } }, '/X-Queue-Task-Id'],
     ['without a lease', { headers: { 'X-Queue-Lease-Token': undefined } }, '/X-Queue-Lease-Token'],
     ['without a payload', { body: '' }, ''],
+    ['with a blank prompt', { body: ' \n' }, ''],
     ['whose payload is no text', { body: new Uint8Array([0xff, 0xfe, 0x00]) }, ''],
     ['whose prompt is too long', { body: 'x'.repeat(262_145) }, ''],
     ['whose JSON is none', { body: '{', contentType: 'application/json' }, ''],

@@ -88,9 +88,9 @@ function requestIn(
   body: Uint8Array | undefined,
   spawnCheck: Check,
 ): SpawnRequest {
-  if (!body || body.length === 0) throw invalidBody('is empty: send a prompt or a SpawnRequest');
-  if (!isUtf8(body)) throw invalidBody('is not UTF-8 text');
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  const text = Buffer.from(body ?? []).toString('utf8');
+  if (text.trim() === '') throw invalidBody('is empty: send a prompt or a SpawnRequest');
+  if (!isUtf8(body!)) throw invalidBody('is not UTF-8 text');
   if (contentType?.split(';')[0]!.trim().toLowerCase() !== 'application/json') {
     if (text.length <= maxPromptLength) return { prompt: text };
     throw invalidBody(`is a prompt of more than ${maxPromptLength} characters`);

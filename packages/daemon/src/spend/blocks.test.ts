@@ -82,22 +82,41 @@ test('blocks: cached input of codex is priced as such, and a model without a pri
   expect(unknown).toMatchObject({ exact_usd: null, burn: null });
 });
 
+const session = (id: string, part: object) =>
+  ({
+    id,
+    backend: 'claude',
+    backend_session_id: `own-${id}`,
+    status: 'done',
+    exit_code: 0,
+    restart_count: 0,
+    tags: [],
+    repo: '/r',
+    branch: null,
+    worktree: null,
+    merged_at: null,
+    ...part,
+  }) as never;
+
+test('value: the racers and reviewers of a task of a plan are one piece of work', () => {
+  const place = { worktree: '/w', plan_id: 'P', task_key: 'fix' };
+  const { total } = valueOf(
+    [
+      session('1', { ...place, branch: 'fix-1' }),
+      session('2', { ...place, branch: 'fix-2', backend: 'codex' }),
+      session('3', { ...place, branch: 'fix-review' }),
+      session('4', { ...place, branch: 'docs', task_key: 'docs' }),
+    ],
+    new Map([
+      ['own-1', 1],
+      ['own-3', 2],
+    ]),
+  );
+  // The other task has no known price, which is not 0.
+  expect(total).toMatchObject({ finished_tasks: 2, exact_usd: 3, usd_per_finished_task: 3 });
+});
+
 test('value: the sessions of one task are one piece of work', () => {
-  const session = (id: string, part: object) =>
-    ({
-      id,
-      backend: 'claude',
-      backend_session_id: `own-${id}`,
-      status: 'done',
-      exit_code: 0,
-      restart_count: 0,
-      tags: [],
-      repo: '/r',
-      branch: null,
-      worktree: null,
-      merged_at: null,
-      ...part,
-    }) as never;
   const tags = ['queue-task:t1'];
   const value = valueOf(
     [

@@ -27,7 +27,7 @@ export interface Sums {
 export interface RollupOptions {
   now: number;
   basis: Rollup['basis'];
-  /** The branch and the task of a session that this daemon knows. */
+  /** What a session that this daemon knows worked on. */
   workOf?: ((place: KnownPlace) => Work | undefined) | undefined;
 }
 
@@ -42,7 +42,8 @@ export interface SpentByModel {
 
 export interface Work {
   branch: string | null;
-  /** The id of the queue task that it did. */
+  repo: string | null;
+  /** The task that it did, of the queue or of a plan. */
   task: string | null;
 }
 
@@ -78,13 +79,14 @@ export function rollup(sums: Sums, options: RollupOptions): Rollup {
     total.add(spent);
     if (day === today) ofToday.add(spent);
     if (day >= monday && day <= today) ofWeek.add(spent);
+    const work = workOf?.(place);
     tables.agent.add(place.agent, spent);
-    tables.repo.add(place.repo, spent);
+    // A worktree may be gone before its transcript is read.
+    tables.repo.add(work?.repo ?? place.repo, spent);
     tables.day.add(day, spent);
     byModel.add(place.model, spent);
     byBackend.add(place.backend, spent);
     if (isOfTrailingWeek) byHour.add(`${day}T${hourOf(slot * slotMs)}:00`, spent);
-    const work = workOf?.(place);
     byBranch.add(work?.branch ?? 'none', spent);
     byTask.add(work?.task ?? 'none', spent);
     cacheRead += reported.cacheRead;
@@ -175,7 +177,7 @@ class Table {
 
   /** Those without a price come last, the most tokens first. */
   dearestFirst(): SpendRow[] {
-    const cost = ({ usd }: SpendRow) => usd ?? -1;
+    const cost = ({ exact_usd: usd }: SpendRow) => usd ?? -1;
     const tokens = (each: SpendRow) => each.input_tokens + each.output_tokens;
     return this.inOrder().sort((a, b) => cost(b) - cost(a) || tokens(b) - tokens(a));
   }

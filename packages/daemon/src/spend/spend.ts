@@ -215,7 +215,7 @@ export class Spend {
 function worksOf(own: readonly Session[]): (place: KnownPlace) => Work | undefined {
   const works = new Map<string, Work>();
   for (const session of own.toReversed()) {
-    const work = { branch: session.branch, task: taskOf(session) };
+    const work = { branch: session.branch, repo: session.repo, task: taskOf(session) };
     if (session.worktree !== null) works.set(session.worktree, work);
     if (session.backend_session_id !== null) works.set(session.backend_session_id, work);
   }

@@ -6,14 +6,16 @@ type ValueRow = DaemonSchema<'UsageValueRow'>;
 
 const taskTag = 'queue-task:';
 
-/** The queue task that a session works on; null: none. */
-export function taskOf({ tags }: Pick<Session, 'tags'>): string | null {
+/** The queue task, or PLAN/KEY of the task of a plan, that a session works on; null: none. */
+export function taskOf({ tags, plan_id: plan, task_key: key }: Session): string | null {
+  if (typeof plan === 'string') return `${plan}/${key}`;
   return tags.find((tag) => tag.startsWith(taskTag))?.slice(taskTag.length) ?? null;
 }
 
 /**
- * What the agents of each backend brought for their price. The sessions of one queue task are one
- * piece of work, as are those with the same branch; any other session is one of its own.
+ * What the agents of each backend brought for their price. The sessions of one task, of the queue
+ * or of a plan, are one piece of work, as are those with the same branch; any other session is one
+ * of its own.
  * `exactUsd`: by the backend's own session id.
  */
 export function valueOf(
@@ -72,9 +74,10 @@ function isDone({ status, exit_code: code }: Session): boolean {
   return status === 'done' && (code ?? 0) === 0;
 }
 
+/** Over the works whose price is known. */
 function each(works: readonly Session[][], exactUsd: ReadonlyMap<string, number>): number | null {
-  const price = priceOf(works.flat(), exactUsd);
-  return price === null || works.length === 0 ? null : price / works.length;
+  const priced = works.filter((own) => priceOf(own, exactUsd) !== null);
+  return priced.length === 0 ? null : priceOf(priced.flat(), exactUsd)! / priced.length;
 }
 
 /** Null when nothing of it has a known price. */

@@ -10,11 +10,6 @@ import { column, VirtualTable, type Column } from '../../parts/virtual-table.js'
 type Row = DaemonSchema<'SpendRow'>;
 type Session = DaemonSchema<'Session'>;
 
-/** By list price; those without one last. */
-export function dearestFirst(rows: readonly Row[]): readonly Row[] {
-  return rows.toSorted((a, b) => (b.exact_usd ?? -1) - (a.exact_usd ?? -1));
-}
-
 /** Rows of a rollup. */
 export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
   const { data: sessions } = useQuery({ ...queries.sessions(), enabled: by === 'agent' });

@@ -8,7 +8,7 @@ import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { spentText } from '../../sessions/cost.js';
 import { dayByDay } from './days.js';
-import { dearestFirst, SpendTable } from './spend-table.js';
+import { SpendTable } from './spend-table.js';
 
 type Rollup = DaemonSchema<'SpendRollup'>;
 
@@ -73,7 +73,7 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
             <DayChart days={rollup.by_day} />
           </Panel>
           <Panel title="Spend by" actions={choice}>
-            <SpendTable rows={by === 'day' ? rows.toReversed() : dearestFirst(rows)} by={by} />
+            <SpendTable rows={by === 'day' ? rows.toReversed() : rows} by={by} />
           </Panel>
         </div>
       )}
