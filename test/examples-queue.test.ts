@@ -48,7 +48,11 @@ test('worker: the same 15 lines run a task of a server, and without one', async 
   expect(readFileSync(program, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(15);
 });
 
-test.each(['express', 'hono'])('handler-%s: handles the callbacks of a queue', async (name) => {
+const tags = { tags: 'campaign-docs' };
+test('handler-express: handles the callbacks of a queue', () => handlesCallbacks('express'));
+test('handler-hono: handles the callbacks of a queue', tags, () => handlesCallbacks('hono'));
+
+async function handlesCallbacks(name: string): Promise<void> {
   const env = { ...process.env, QUEUE_SECRET: secret, PORT: '0' };
   const child = spawn(process.execPath, [example(`handler-${name}/main.mjs`)], { env });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -73,9 +77,9 @@ test.each(['express', 'hono'])('handler-%s: handles the callbacks of a queue', a
   const status = async () => (await server.as('root', { path })).body['status'];
   await expect.poll(status, soon).toBe('SUCCEEDED');
   expect(out).toContain('Mail to ada@example.com');
-});
+}
 
-test('nextjs-route: handles a signed request', async () => {
+test('nextjs-route: handles a signed request', tags, async () => {
   process.env['QUEUE_SECRET'] = secret;
   onTestFinished(() => void delete process.env['QUEUE_SECRET']);
   const { POST } = (await import(example('nextjs-route/app/api/queue/route.mjs'))) as {
