@@ -21,7 +21,10 @@ const secret = `whsec_${'A'.repeat(32)}`;
 const soon = { timeout: 60_000, interval: 50 };
 const printed = 'Mail to ada@example.com\nThe task is SUCCEEDED.\n';
 
-test('in-process: runs a task without a server, in 20 lines', () => {
+/** test/docs-repository.test.ts runs one example as its page does. */
+const tags = { tags: 'campaign-docs' };
+
+test('in-process: runs a task without a server, in 20 lines', tags, () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-example-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const program = example('in-process/main.mjs');
@@ -48,7 +51,6 @@ test('worker: the same 15 lines run a task of a server, and without one', async 
   expect(readFileSync(program, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(15);
 });
 
-const tags = { tags: 'campaign-docs' };
 test('handler-express: handles the callbacks of a queue', () => handlesCallbacks('express'));
 test('handler-hono: handles the callbacks of a queue', tags, () => handlesCallbacks('hono'));
 
