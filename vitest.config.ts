@@ -50,7 +50,7 @@ class LongestFirst extends BaseSequencer {
 
 /** Mocks a module, or weighs the process that it is in. */
 export const alone = [
-  'packages/queue/test/postgres/contract.test.ts',
+  'packages/queue/test/postgres/contract.campaign.test.ts',
   'packages/db/test/server/watchers.test.ts',
   'packages/dashboard/src/pages/database/transfer.test.ts',
 ];

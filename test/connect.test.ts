@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '@millrace/db/client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from './support/campaign.js';
 import { ctl } from '../packages/ctl/test/run-ctl.js';
 import { anyPorts, patient, Up } from './support/up.js';
+
+const again = inCampaign('process');
 
 /* `ctl connect` as a part of `ctl up`: changes of the database become tasks of the queue. */
 
@@ -102,29 +105,33 @@ test('connect: kill -9 of connector, queue and database loses and repeats no cha
   expect((await running.stop()).code).toBe(0);
 }, 240_000);
 
-test('connect: a missing queue is shown with the lag, and the task follows when it exists', async () => {
-  writeFileSync(join(data, 'connectors.yaml'), connectors);
-  up = await new Up(data, anyPorts, false).ready();
-  const running = up;
-  const db = await connect(`unix:${join(data, 'db', 'db.sock')}`);
-  const positions = db.collection('millrace_connectors');
-  await expect.poll(() => positions.findByKey('orders'), patient).toBeDefined();
-  const { id } = await db.collection('orders').insert({ n: 1 });
-  await expect
-    .poll(() => statusOf('orders'), { ...patient, interval: 500 })
-    .toMatchObject({ error: expect.stringMatching(/^QUEUE_NOT_FOUND: /) });
-  expect((await statusOf('orders'))!.lag_ms).toBeGreaterThan(0);
-  const metrics = await (await fetch(`${running.url('connect', 'metrics')}/metrics`)).text();
-  expect(metrics).toMatch(/^millrace_connect_lag_seconds\{connector="orders"\} [0-9.]*[1-9]/m);
-  expect(metrics).toMatch(/^millrace_connect_errors_total\{connector="orders"\} [1-9]/m);
-  const config = { callback: { protocol: 'pull' } };
-  await running.queue('/v1/admin/queues/work/config', 'PUT', config);
-  await expect
-    .poll(() => statusOf('orders'), { ...patient, interval: 500 })
-    .toMatchObject({ error: null, lag_ms: 0 });
-  expect(await drain(running)).toEqual([JSON.stringify({ op: 'insert', id, rev: 1 })]);
-  await db.close();
-}, 120_000);
+again(
+  'connect: a missing queue is shown with the lag, and the task follows when it exists',
+  async () => {
+    writeFileSync(join(data, 'connectors.yaml'), connectors);
+    up = await new Up(data, anyPorts, false).ready();
+    const running = up;
+    const db = await connect(`unix:${join(data, 'db', 'db.sock')}`);
+    const positions = db.collection('millrace_connectors');
+    await expect.poll(() => positions.findByKey('orders'), patient).toBeDefined();
+    const { id } = await db.collection('orders').insert({ n: 1 });
+    await expect
+      .poll(() => statusOf('orders'), { ...patient, interval: 500 })
+      .toMatchObject({ error: expect.stringMatching(/^QUEUE_NOT_FOUND: /) });
+    expect((await statusOf('orders'))!.lag_ms).toBeGreaterThan(0);
+    const metrics = await (await fetch(`${running.url('connect', 'metrics')}/metrics`)).text();
+    expect(metrics).toMatch(/^millrace_connect_lag_seconds\{connector="orders"\} [0-9.]*[1-9]/m);
+    expect(metrics).toMatch(/^millrace_connect_errors_total\{connector="orders"\} [1-9]/m);
+    const config = { callback: { protocol: 'pull' } };
+    await running.queue('/v1/admin/queues/work/config', 'PUT', config);
+    await expect
+      .poll(() => statusOf('orders'), { ...patient, interval: 500 })
+      .toMatchObject({ error: null, lag_ms: 0 });
+    expect(await drain(running)).toEqual([JSON.stringify({ op: 'insert', id, rev: 1 })]);
+    await db.close();
+  },
+  120_000,
+);
 
 test('connect: a mistake in the file is one line with file and line, before anything starts', async () => {
   const file = join(data, 'connectors.yaml');

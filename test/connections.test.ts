@@ -177,7 +177,12 @@ const call = (url: string, path: string, headers = {}) =>
     stream.end(Buffer.alloc(5));
   });
 
-describe.each(Object.keys(components))('connections: %s', (name) => {
+for (const name of Object.keys(components)) {
+  const tags = name === 'queue' ? {} : { tags: 'campaign-process' };
+  describe(`connections: ${name}`, tags, () => testConnections(name));
+}
+
+function testConnections(name: string): void {
   let server: Awaited<ReturnType<typeof start>>;
   beforeAll(async () => {
     server = await start(name);
@@ -213,4 +218,4 @@ describe.each(Object.keys(components))('connections: %s', (name) => {
     expect(await call(urlOf('grpc'), '/grpc.health.v1.Health/Check')).toBe('0');
     expect(await call(urlOf('grpc'), '/millrace.db.v1.Database/ReplicationStatus', key)).toBe('0');
   });
-});
+}

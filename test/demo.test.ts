@@ -2,8 +2,11 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from './support/campaign.js';
 import { startCtl } from '../packages/ctl/test/run-ctl.js';
 import { processes } from './support/processes.js';
+
+const again = inCampaign('process');
 
 let folder = '';
 beforeEach(() => {
@@ -47,7 +50,7 @@ test('a task becomes an agent, a failing one dies, is redriven and succeeds, and
   expect(leftovers()).toEqual([]);
 });
 
-test('--keep leaves it running until Ctrl-C, told step by step', async () => {
+again('--keep leaves it running until Ctrl-C, told step by step', async () => {
   const demo = startCtl(['demo', '--keep'], { ...env(), COLUMNS: '80' });
   await demo.says('Ctrl-C stops');
   const [stage = ''] = readdirSync(folder);
@@ -74,7 +77,7 @@ test('--keep leaves it running until Ctrl-C, told step by step', async () => {
   expect(leftovers()).toEqual([]);
 });
 
-test('Ctrl-C in the middle stops and removes everything', async () => {
+again('Ctrl-C in the middle stops and removes everything', async () => {
   const demo = startCtl(['demo', '--json'], env());
   await demo.says('"status":"working"');
   demo.child.kill('SIGINT');

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseSecrets } from '../packages/queue/src/server/secrets.js';
 import { fencesIn, fencesOf, markdownFiles, root } from './support/markdown.js';
-import { programPages } from './support/pages.js';
+import { programPages, testOptionsOf } from './support/pages.js';
 
 /* The programs and settings that pages show: they compile, they run, the product takes them. */
 
@@ -88,7 +88,13 @@ function compilePrograms(): ReturnType<typeof compile> {
   return compile(Object.fromEntries(programs), { rootDir: '.' });
 }
 
-test.each(programPages)('%s: its program compiles and prints what it says', (page) => {
+for (const page of programPages) {
+  test(`${page}: its program compiles and prints what it says`, testOptionsOf(page), () =>
+    expectPrinted(page),
+  );
+}
+
+function expectPrinted(page: string): void {
   const program = programOf(page);
   const { said, out } = (compiled ??= compilePrograms());
   expect(said).toBe('');
@@ -98,7 +104,7 @@ test.each(programPages)('%s: its program compiles and prints what it says', (pag
     timeout: 60_000,
   });
   expect(printed.trimEnd().split('\n')).toEqual(promisedOutput(program));
-});
+}
 
 test('the first flow charges once, although it is killed in the middle', async () => {
   const page = 'docs/tutorials/first-flow.md';

@@ -11,7 +11,7 @@ import {
 } from '../packages/queue/test/postgres/postgres-server.js';
 import { exceptionOf } from './support/exceptions.js';
 import { commandsOf, fencesIn, root } from './support/markdown.js';
-import { pagesOfQueue } from './support/pages.js';
+import { pagesOfQueue, testOptionsOf } from './support/pages.js';
 import { Sandbox } from './support/sandbox.js';
 import { patient } from './support/up.js';
 
@@ -196,11 +196,11 @@ async function run(command: string): Promise<string> {
 
 const migrationPage = 'docs/how-to/run-the-queue-on-postgresql.md';
 
-describe.each(pagesOfQueue.filter((page) => page !== migrationPage))('%s', (page) => {
-  test.each(commandsOf(page))('%s', follow);
-});
+for (const page of pagesOfQueue.filter((each) => each !== migrationPage)) {
+  describe(page, testOptionsOf(page), () => test.each(commandsOf(page))('%s', follow));
+}
 
-describe('docs/how-to/write-a-handler.md', () => {
+describe('docs/how-to/write-a-handler.md', { tags: 'campaign-docs' }, () => {
   test('long work is settled as the guide says', async () => {
     await ok(`millrace queue config set mail mail.yaml`);
     const tasks: { id: string; leaseToken: string }[] = [];
@@ -225,7 +225,7 @@ describe('docs/how-to/write-a-handler.md', () => {
 });
 
 // Last: it stops the server of the pages before.
-describe(migrationPage, () => {
+describe(migrationPage, testOptionsOf(migrationPage), () => {
   test.each(commandsOf(migrationPage))('%s', follow);
 });
 

@@ -8,11 +8,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isFullCampaign } from './support/campaign.js';
 import { exceptionOf } from './support/exceptions.js';
 import { demandInstalled } from './support/installed.js';
 import { commandsOf, pagesWithCommands, root } from './support/markdown.js';
-import { isOfRepository } from './support/pages.js';
+import { isOfRepository, pagesReadFirst } from './support/pages.js';
 import { Sandbox } from './support/sandbox.js';
 
 /* Every `npm`, `npx` and `node` command of every page, once, at the root of the repository. */
@@ -24,23 +23,25 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.end());
 
-const longRun = /^npm run (?:bench|conformance|crash|failover|simulate|soak)\b/;
+/** `npm test` runs those of the pages read first, and itself. */
+const isReadFirst = (command: string) =>
+  command === 'npm test' || pagesReadFirst.some((page) => commandsOf(page).includes(command));
 const commands = [...new Set(pagesWithCommands.flatMap((file) => commandsOf(file)))]
   .filter(isOfRepository)
   .map((command) => exceptionOf(command) ?? { command, instead: command })
   .flatMap(({ command, instead }) => (instead ? [{ command, instead }] : []))
   // It formats all there is, so it gets a place of its own.
-  .filter(({ command }) => command !== 'npm run format')
-  // Campaigns and benchmarks, which `npm run test:campaigns` runs.
-  .filter(({ command }) => isFullCampaign || !longRun.test(command));
+  .filter(({ command }) => command !== 'npm run format');
 
-test.each(commands)('$command', async ({ instead }) => {
-  const at = instead.startsWith('node ') ? aside() : root;
-  const { code, out } = await sandbox.run(instead, { at });
-  expect(code, out).toBe(0);
-});
+for (const { command, instead } of commands) {
+  test(command, isReadFirst(command) ? {} : { tags: 'campaign-docs' }, async () => {
+    const at = instead.startsWith('node ') ? aside() : root;
+    const { code, out } = await sandbox.run(instead, { at });
+    expect(code, out).toBe(0);
+  });
+}
 
-test('npm run format', async () => {
+test('npm run format', { tags: 'campaign-docs' }, async () => {
   const folder = join(sandbox.home, 'unformatted');
   mkdirSync(folder);
   for (const name of ['package.json', '.prettierrc.json', '.prettierignore']) {

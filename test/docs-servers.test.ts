@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { demandInstalled } from './support/installed.js';
 import { exceptionOf } from './support/exceptions.js';
 import { commandsOf, fencesIn, root } from './support/markdown.js';
-import { isOfRepository, pagesOfServers } from './support/pages.js';
+import { isOfRepository, pagesOfServers, testOptionsOf } from './support/pages.js';
 import { noTmux, Sandbox, type Outcome } from './support/sandbox.js';
 import { patient } from './support/up.js';
 
@@ -135,7 +135,9 @@ function needsTmux(command: string): boolean {
   return / agent (?:attach|send|answer) | logs -f /.test(command);
 }
 
-describe.each(pagesOfServers)('%s', (file) => {
+for (const page of pagesOfServers) describe(page, testOptionsOf(page), () => testPage(page));
+
+function testPage(file: string): void {
   const commands = commandsOf(file).filter((command) => !isOfRepository(command));
   const isTutorial = file === 'README.md' || file.startsWith('docs/tutorials/');
 
@@ -147,4 +149,4 @@ describe.each(pagesOfServers)('%s', (file) => {
       run(command, isTutorial),
     );
   }
-});
+}

@@ -56,10 +56,10 @@ describe.each(markdownFiles())('%s', (file) => {
 
   test('every fence is of a language that a test looks at', () => {
     const known = new Set(['', 'text', 'sh', 'ts', 'tsx', 'js', 'yaml', 'json']);
-    // Run by test/sdk-python.test.ts and compiled by test/sdk-go.test.ts.
+    // Run by test/sdk-python.campaign.test.ts and compiled by test/sdk-go.campaign.test.ts.
     if (file === 'sdks/python/README.md') known.add('python');
     if (file === 'sdks/go/README.md') known.add('go');
-    // The programs of peers, run by test/coming-from.test.ts.
+    // The programs of peers, run by test/coming-from.campaign.test.ts.
     if (/coming-from-(?:bullmq|pg-boss)\.md$/.test(file)) known.add('mjs');
     const unknown = fencesOf(file).filter(({ language }) => !known.has(language));
     expect(unknown).toEqual([]);

@@ -21,7 +21,10 @@ const secret = `whsec_${'A'.repeat(32)}`;
 const soon = { timeout: 60_000, interval: 50 };
 const printed = 'Mail to ada@example.com\nThe task is SUCCEEDED.\n';
 
-test('in-process: runs a task without a server, in 20 lines', () => {
+/** test/docs-repository.test.ts runs one example as its page does. */
+const tags = { tags: 'campaign-docs' };
+
+test('in-process: runs a task without a server, in 20 lines', tags, () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-example-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const program = example('in-process/main.mjs');
@@ -48,7 +51,10 @@ test('worker: the same 15 lines run a task of a server, and without one', async 
   expect(readFileSync(program, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(15);
 });
 
-test.each(['express', 'hono'])('handler-%s: handles the callbacks of a queue', async (name) => {
+test('handler-express: handles the callbacks of a queue', () => handlesCallbacks('express'));
+test('handler-hono: handles the callbacks of a queue', tags, () => handlesCallbacks('hono'));
+
+async function handlesCallbacks(name: string): Promise<void> {
   const env = { ...process.env, QUEUE_SECRET: secret, PORT: '0' };
   const child = spawn(process.execPath, [example(`handler-${name}/main.mjs`)], { env });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -73,9 +79,9 @@ test.each(['express', 'hono'])('handler-%s: handles the callbacks of a queue', a
   const status = async () => (await server.as('root', { path })).body['status'];
   await expect.poll(status, soon).toBe('SUCCEEDED');
   expect(out).toContain('Mail to ada@example.com');
-});
+}
 
-test('nextjs-route: handles a signed request', async () => {
+test('nextjs-route: handles a signed request', tags, async () => {
   process.env['QUEUE_SECRET'] = secret;
   onTestFinished(() => void delete process.env['QUEUE_SECRET']);
   const { POST } = (await import(example('nextjs-route/app/api/queue/route.mjs'))) as {

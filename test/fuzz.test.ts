@@ -32,9 +32,9 @@ test('fuzz: there is a target and a small corpus for everything that is parsed',
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(200_000);
 });
 
-test.each(targets)('fuzz: %s takes its corpus and some mutations', async (target) => {
-  const { code, output } = await fuzz('--target', target, '--minutes', minutes, '--seed', '1');
-  expect(output).toContain(`ok     ${target}: `);
+test('fuzz: each target takes its corpus and some mutations', async () => {
+  const { code, output } = await fuzz('--minutes', minutes, '--seed', '1');
+  for (const target of targets) expect(output).toContain(`ok     ${target}: `);
   expect(code).toBe(0);
 });
 

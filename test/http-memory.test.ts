@@ -78,11 +78,23 @@ async function peakMb(child: ChildProcess, isOver: () => boolean): Promise<numbe
 
 const onLinux = existsSync('/proc/self/status');
 
-test.skipIf(!onLinux).each([
+const components: [string, string, number, number][] = [
   ['queue', '/v1/queues/mail/tasks:batch', 16 * 2 ** 20, 40],
   ['daemon', '/api/v1/spawn', 2 ** 20, 500],
   ['db', '/v1/c/records', 4 * 2 ** 20, 120],
-])('unfinished bodies: the %s keeps within its memory', async (component, path, size, count) => {
+];
+for (const [component, path, size, count] of components) {
+  const tags = component === 'queue' ? {} : { tags: 'campaign-process' };
+  const title = `unfinished bodies: the ${component} keeps within its memory`;
+  test.skipIf(!onLinux)(title, tags, () => holdBodies(component, path, size, count));
+}
+
+async function holdBodies(
+  component: string,
+  path: string,
+  size: number,
+  count: number,
+): Promise<void> {
   const { child, url, authorization } = await startServer(component);
   let refused = 0;
   const body = Buffer.alloc(size - 1, 0x20);
@@ -98,9 +110,10 @@ test.skipIf(!onLinux).each([
   const peak = await peakMb(child, () => refused >= count - maxHeld);
   expect(peak).toBeLessThan(maxResidentMb);
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
-});
+}
 
-test.skipIf(!onLinux)('unread responses: the db keeps within its memory', async () => {
+const tags = { tags: 'campaign-process' };
+test.skipIf(!onLinux)('unread responses: the db keeps within its memory', tags, async () => {
   const { child, url, authorization } = await startServer('db');
   const record = { key: 'k', data: { text: 'x'.repeat(1_900_000) } };
   const headers = { 'content-type': 'application/json', authorization };

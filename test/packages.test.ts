@@ -189,7 +189,7 @@ describe.each([
     listeners: ['--listen', '127.0.0.1:0'],
     paths: ['/healthz', '/', '/api/docs/assets/swagger-ui.css'],
   },
-])('ctl $part serve', ({ part, listeners, paths }) => {
+])('ctl $part serve', { tags: 'campaign-process' }, ({ part, listeners, paths }) => {
   let child: ChildProcess;
   let ended: Promise<unknown>;
   let out = '';

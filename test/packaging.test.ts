@@ -12,7 +12,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from './support/campaign.js';
 import { root } from './support/markdown.js';
+
+const again = inCampaign('process');
 
 /* As much of the image and the services as can be tried without an engine that runs them. */
 
@@ -210,7 +213,7 @@ describe('entry point of the image', () => {
     expect(second.text()).not.toContain('new token');
   });
 
-  test('queue serve: works alone with the token it makes', async () => {
+  again('queue serve: works alone with the token it makes', async () => {
     const { text } = start(['queue', 'serve'], real, anyPort);
     const listening = /"listener":"http","url":"([^"]+)"/;
     await expect.poll(text, { timeout: 90_000 }).toMatch(listening);

@@ -8,10 +8,13 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { queueConfig, serveQueue, type RunningQueue } from '@millrace/queue/serve';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { inCampaign } from './support/campaign.js';
 import { startDaemon, type TestDaemon } from '../packages/daemon/test/support/daemon.js';
 import { installFakeAgent } from '../packages/daemon/test/support/fake-agent.js';
 import { FakeClis } from '../packages/daemon/test/support/fake-clis.js';
 import { noTmux, removeSessions, until } from '../packages/daemon/test/support/sessions.js';
+
+const again = inCampaign('process');
 
 /** The whole way of a task: queue, signed callback, agent, report, and what is in between. */
 const token = 'token-of-the-agents-queue';
@@ -163,7 +166,7 @@ test('an agent that fails is tried again, and the dead letter says what it said 
   expect((await sessions()).map(({ name }) => name)).toEqual(['to-fail', 'to-fail']);
 });
 
-test('what cannot be asked for is dead at once, and starts nothing', async () => {
+again('what cannot be asked for is dead at once, and starts nothing', async () => {
   const wrong = await become(await submit({ prompt: 'x', backend: 'nobody' }), 'DEAD');
   expect(wrong.attempts).toMatchObject([{ http_status: 404 }]);
   const unreadable = await become(await submit({ promt: 'x' }), 'DEAD');
@@ -172,7 +175,7 @@ test('what cannot be asked for is dead at once, and starts nothing', async () =>
   expect(await sessions()).toEqual([]);
 });
 
-test('a session that a person stops ends its task for good', async () => {
+again('a session that a person stops ends its task for good', async () => {
   const id = await submit(`wait for ${join(home, 'never')}`);
   const { id: session } = await working();
   await daemon.api.ok('POST', `/api/v1/sessions/${session}:stop`);
@@ -189,7 +192,7 @@ async function addClaude(): Promise<void> {
   await daemon.api.ok('POST', '/api/v1/backends/rescan');
 }
 
-test('a task whose agent is at a limit waits until the limit ends', async () => {
+again('a task whose agent is at a limit waits until the limit ends', async () => {
   await addClaude();
   const before = Date.now();
   const id = await submit({ prompt: 'limit 45', backend: 'claude', cwd: home });
@@ -246,7 +249,7 @@ test('a queue that was away when the agent was done is reported when it is back'
   expect(task.attempts.length).toBe(1);
 });
 
-test('over the budget a task waits in the queue', async () => {
+again('over the budget a task waits in the queue', async () => {
   await daemon.stop();
   const project = join(home, '.claude', 'projects', 'p');
   mkdirSync(project, { recursive: true });
@@ -273,60 +276,64 @@ test('over the budget a task waits in the queue', async () => {
   expect(await sessions()).toEqual([]);
 });
 
-test('agents in a flow: the example merges what was chosen, though it is killed twice', async () => {
-  await addClaude();
-  await request('PUT', '/v1/admin/queues/features/config', { callback: { protocol: 'pull' } });
-  const repo = join(home, 'repo');
-  const git = (...args: string[]) =>
-    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], {
-      cwd: repo,
-      encoding: 'utf8',
-    });
-  mkdirSync(repo);
-  git('init', '--quiet', '--initial-branch', 'main');
-  git('commit', '--quiet', '--allow-empty', '--message', 'Start');
-  const payload = {
-    repo,
-    backend: 'claude',
-    prompt: 'write notes.txt, sleep 1, commit',
-    choose: 'say two',
-    test: 'test -f notes.txt',
-  };
-  const program = join(import.meta.dirname, '..', 'examples', 'agents-in-a-flow', 'main.mjs');
-  expect(readFileSync(program, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(60);
-  let out = '';
-  const start = () => {
-    const env = { ...process.env, QUEUE_URL: queueUrl, QUEUE_TOKEN: token };
-    const child = spawn(process.execPath, [program, JSON.stringify(payload)], { env });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (bytes: Buffer) => (out += bytes.toString()));
-    }
-    return child;
-  };
-  const kill = async (child: ChildProcess) => {
-    const closed = new Promise((resolve) => child.once('close', resolve));
-    child.kill('SIGKILL');
-    await closed;
-  };
-  const first = start();
-  // The three agents are at work.
-  await vi.waitFor(async () => expect((await sessions()).length).toBeGreaterThan(2), patience);
-  await kill(first);
-  const second = start();
-  await vi.waitFor(() => expect(out).toContain('Approve '), patience);
-  const [, best, id] = /Approve (\S+): ctl queue signal (\S+)/.exec(out)!;
-  await kill(second);
-  await request('POST', `/v1/tasks/${id}/signals`, { name: 'approved', payload: true });
-  const third = start();
-  const ended = new Promise((resolve) => third.once('close', resolve));
-  await vi.waitFor(() => expect(out).toContain('Merged'), patience);
-  await ended;
-  expect(best).toMatch(/-two$/);
-  expect(out).toContain(`Merged ${best}.`);
-  expect(git('branch', '--merged', 'main')).toContain(best);
-  // No agent ran twice.
-  expect(new Set((await sessions()).map(({ branch }) => branch.slice(7)))).toEqual(
-    new Set(['judge', 'one', 'plan', 'three', 'two']),
-  );
-}, 240_000);
+again(
+  'agents in a flow: the example merges what was chosen, though it is killed twice',
+  async () => {
+    await addClaude();
+    await request('PUT', '/v1/admin/queues/features/config', { callback: { protocol: 'pull' } });
+    const repo = join(home, 'repo');
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], {
+        cwd: repo,
+        encoding: 'utf8',
+      });
+    mkdirSync(repo);
+    git('init', '--quiet', '--initial-branch', 'main');
+    git('commit', '--quiet', '--allow-empty', '--message', 'Start');
+    const payload = {
+      repo,
+      backend: 'claude',
+      prompt: 'write notes.txt, sleep 1, commit',
+      choose: 'say two',
+      test: 'test -f notes.txt',
+    };
+    const program = join(import.meta.dirname, '..', 'examples', 'agents-in-a-flow', 'main.mjs');
+    expect(readFileSync(program, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(60);
+    let out = '';
+    const start = () => {
+      const env = { ...process.env, QUEUE_URL: queueUrl, QUEUE_TOKEN: token };
+      const child = spawn(process.execPath, [program, JSON.stringify(payload)], { env });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.on('data', (bytes: Buffer) => (out += bytes.toString()));
+      }
+      return child;
+    };
+    const kill = async (child: ChildProcess) => {
+      const closed = new Promise((resolve) => child.once('close', resolve));
+      child.kill('SIGKILL');
+      await closed;
+    };
+    const first = start();
+    // The three agents are at work.
+    await vi.waitFor(async () => expect((await sessions()).length).toBeGreaterThan(2), patience);
+    await kill(first);
+    const second = start();
+    await vi.waitFor(() => expect(out).toContain('Approve '), patience);
+    const [, best, id] = /Approve (\S+): ctl queue signal (\S+)/.exec(out)!;
+    await kill(second);
+    await request('POST', `/v1/tasks/${id}/signals`, { name: 'approved', payload: true });
+    const third = start();
+    const ended = new Promise((resolve) => third.once('close', resolve));
+    await vi.waitFor(() => expect(out).toContain('Merged'), patience);
+    await ended;
+    expect(best).toMatch(/-two$/);
+    expect(out).toContain(`Merged ${best}.`);
+    expect(git('branch', '--merged', 'main')).toContain(best);
+    // No agent ran twice.
+    expect(new Set((await sessions()).map(({ branch }) => branch.slice(7)))).toEqual(
+      new Set(['judge', 'one', 'plan', 'three', 'two']),
+    );
+  },
+  240_000,
+);

@@ -75,7 +75,13 @@ const ways = {
     connectQueue({ url: await serve(await postgresStore()), token: tokens.root }, tasks),
 } satisfies Record<string, () => Promise<Queue<Types>>>;
 
-describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => {
+const further: readonly string[] = ['on a server by REST', 'on a server with PostgreSQL'];
+for (const way of Object.keys(ways) as (keyof typeof ways)[]) {
+  const tags = further.includes(way) ? { tags: 'campaign-transport' } : {};
+  describe(`queue ${way}:`, tags, () => testQueue(way));
+}
+
+function testQueue(way: keyof typeof ways): void {
   let queue: Queue<Types>;
   let count = 0;
 
@@ -458,4 +464,4 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => 
       code: 'TASK_NOT_FOUND',
     });
   });
-});
+}

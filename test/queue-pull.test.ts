@@ -10,6 +10,7 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { queueConfig, serveQueue, type RunningQueue } from '@millrace/queue/serve';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { inCampaign } from './support/campaign.js';
 import {
   noLocalModel,
   startDaemon,
@@ -17,6 +18,8 @@ import {
 } from '../packages/daemon/test/support/daemon.js';
 import { FakeClis } from '../packages/daemon/test/support/fake-clis.js';
 import { removeSessions } from '../packages/daemon/test/support/sessions.js';
+
+const again = inCampaign('process');
 
 /* Daemons that claim their tasks from one queue. */
 
@@ -208,7 +211,7 @@ test('pull: a label decides which machine runs a task', async () => {
   expect(await sessionsOf(gpu)).toMatchObject([{}, {}]);
 });
 
-test('pull: handing back for a second label never uses the last attempt', async () => {
+again('pull: handing back for a second label never uses the last attempt', async () => {
   const config = { callback: { protocol: 'pull' }, retry: { max_attempts: 1 } };
   await request('PUT', '/v1/admin/queues/agents/config', config);
   const oneLabel = await startPulling({ 'queue-labels': '{gpu: "true"}' });
@@ -237,7 +240,7 @@ test('pull: cancelling a task stops its agent; progress names the agent', async 
   }, patience);
 });
 
-test('pull: a queue that does not exist yet is waited for', async () => {
+again('pull: a queue that does not exist yet is waited for', async () => {
   const daemon = await startPulling({ 'queue-name': 'later' });
   await vi.waitFor(() => {
     const failed = daemon.log.lines.filter(({ message }) => message === 'failed to claim tasks');
@@ -259,7 +262,7 @@ async function expectResumed(id: string, own: string, go: string): Promise<void>
   expect(readFileSync(runsOf(own), 'utf8')).toBe('run\n');
 }
 
-test('pull: a daemon that restarts continues with its agents', async () => {
+again('pull: a daemon that restarts continues with its agents', async () => {
   const machine = newMachine();
   const before = await startPulling(longLease, machine);
   const go = join(home, 'go');

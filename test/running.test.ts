@@ -2,8 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from './support/campaign.js';
 import { ctl, startCtl } from '../packages/ctl/test/run-ctl.js';
 import { anyPorts, areAlive, Up } from './support/up.js';
+
+const again = inCampaign('process');
 
 /* The commands that manage a running `ctl up`. */
 
@@ -58,7 +61,7 @@ test('version, logs, restart and down manage a running ctl up', async () => {
   expect(await here('restart')).toMatchObject({ code: 1 });
 });
 
-test('logs: without a log file it says what writes one', async () => {
+again('logs: without a log file it says what writes one', async () => {
   const { code, err } = await here('logs');
   expect([code, err]).toEqual([1, expect.stringContaining('`ctl up` writes it')]);
   expect((await here('logs', '--lines', 'x')).code).toBe(2);

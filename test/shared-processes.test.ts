@@ -39,5 +39,5 @@ test('what couples files is found', () => {
   expect(coupling('packages/kit/test/support/a.ts', hook)).toEqual(['afterEach(']);
   expect(coupling('packages/kit/test/a.test.ts', hook)).toEqual([]);
   expect(coupling('packages/kit/test/a.test.ts', mock)).toEqual(['vi.mock(']);
-  expect(coupling('packages/queue/test/postgres/contract.test.ts', mock)).toEqual([]);
+  expect(coupling('packages/queue/test/postgres/contract.campaign.test.ts', mock)).toEqual([]);
 });

@@ -7,8 +7,10 @@ import { createQueueApi } from '@millrace/client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ctl } from '../packages/ctl/test/run-ctl.js';
 import { installFakeAgent } from '../packages/daemon/test/support/fake-agent.js';
-import { campaignSize } from './support/campaign.js';
+import { campaignSize, inCampaign } from './support/campaign.js';
 import { anyPorts, patient, processes, Up } from './support/up.js';
+
+const again = inCampaign('process');
 
 /*
  * The whole product from outside: what goes in comes to its end although each server is killed
@@ -129,7 +131,7 @@ test(`${10 * perRound} tasks, some of them agents, come to their ends although e
   expect((await up.stop()).code).toBe(0);
 }, 400_000);
 
-test('what was backed up comes back as it was', async () => {
+again('what was backed up comes back as it was', async () => {
   const up = await start();
   await makeQueue(up, 'work', '/take');
   const client = clientOf(up);

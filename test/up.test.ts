@@ -5,8 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from './support/campaign.js';
 import { startCtl } from '../packages/ctl/test/run-ctl.js';
 import { anyPorts, areAlive, patient, processes, Up } from './support/up.js';
+
+const again = inCampaign('process');
 
 let data = '';
 let running: Up[] = [];
@@ -110,25 +113,28 @@ test('the parts are processes that know one another, from the first run on', asy
   });
 });
 
-test('a part that dies is started again at its address, and the others do not notice', async () => {
-  const running = await up().ready();
-  const before = running.parts();
-  const urls = ['queue', 'daemon', 'db'].map((name) => running.url(name));
-  for (const name of ['queue', 'daemon', 'db']) {
-    const output = running.events.length;
-    process.kill(before.get(name)!, 'SIGKILL');
-    await expect
-      .poll(() => running.events.slice(output).map(({ event }) => event), patient)
-      .toContain('listening');
-    expect(running.events.slice(output)[0]).toMatchObject({ event: 'died', component: name });
-  }
-  await expect.poll(() => running.parts().size, patient).toBe(3);
-  expect(['queue', 'daemon', 'db'].map((name) => running.url(name))).toEqual(urls);
-  for (const [name, pid] of running.parts()) expect(pid).not.toBe(before.get(name));
-  expect((await running.queue('/v1/queues/agents/stats')).status).toBe(200);
-  expect((await fetch(`${running.url('daemon')}/healthz`)).status).toBe(200);
-  expect((await running.stop()).code).toBe(0);
-});
+again(
+  'a part that dies is started again at its address, and the others do not notice',
+  async () => {
+    const running = await up().ready();
+    const before = running.parts();
+    const urls = ['queue', 'daemon', 'db'].map((name) => running.url(name));
+    for (const name of ['queue', 'daemon', 'db']) {
+      const output = running.events.length;
+      process.kill(before.get(name)!, 'SIGKILL');
+      await expect
+        .poll(() => running.events.slice(output).map(({ event }) => event), patient)
+        .toContain('listening');
+      expect(running.events.slice(output)[0]).toMatchObject({ event: 'died', component: name });
+    }
+    await expect.poll(() => running.parts().size, patient).toBe(3);
+    expect(['queue', 'daemon', 'db'].map((name) => running.url(name))).toEqual(urls);
+    for (const [name, pid] of running.parts()) expect(pid).not.toBe(before.get(name));
+    expect((await running.queue('/v1/queues/agents/stats')).status).toBe(200);
+    expect((await fetch(`${running.url('daemon')}/healthz`)).status).toBe(200);
+    expect((await running.stop()).code).toBe(0);
+  },
+);
 
 test('when it is killed itself, no part outlives it for long, and the next start is a clean one', async () => {
   const killed = await up().ready();
@@ -142,7 +148,7 @@ test('when it is killed itself, no part outlives it for long, and the next start
   expect((await next.stop()).code).toBe(0);
 });
 
-test('one Ctrl-C waits for work under way, and a second one ends everything at once', async () => {
+again('one Ctrl-C waits for work under way, and a second one ends everything at once', async () => {
   const handler = createServer(() => undefined);
   handler.listen(0, '127.0.0.1');
   await once(handler, 'listening');
@@ -173,7 +179,7 @@ test('one Ctrl-C waits for work under way, and a second one ends everything at o
   }
 });
 
-test('a daemon that requires a token is shown it by the queue', async () => {
+again('a daemon that requires a token is shown it by the queue', async () => {
   writeFileSync(join(data, 'daemon.token'), 'mr_token_of_the_daemon\n', { mode: 0o600 });
   const running = await up().ready();
   expect((await fetch(`${running.url('daemon')}/api/v1/sessions`)).status).toBe(401);
@@ -195,7 +201,7 @@ test('a daemon that requires a token is shown it by the queue', async () => {
   expect((await running.stop()).code).toBe(0);
 });
 
-test('a port that is taken is reported as the reason, and nothing is left running', async () => {
+again('a port that is taken is reported as the reason, and nothing is left running', async () => {
   const holder = createServer();
   holder.listen(0, '127.0.0.1');
   await once(holder, 'listening');

@@ -71,6 +71,21 @@ export const programPages = [
   'docs/how-to/change-a-running-flow.md',
 ];
 
+/** What a new user reads first; `npm run test:campaigns` runs the other pages. */
+export const pagesReadFirst = [
+  'README.md',
+  'docs/tutorials/quickstart.md',
+  'docs/tutorials/first-task.md',
+  'docs/tutorials/first-worker.md',
+  'docs/tutorials/first-database.md',
+  'docs/tutorials/first-flow.md',
+];
+
+/** The options of a test that runs what a page shows. */
+export function testOptionsOf(page: string): { tags?: string } {
+  return pagesReadFirst.includes(page) ? {} : { tags: 'campaign-docs' };
+}
+
 /** They have commands of the repository alone. */
 export const pagesOfRepository = [
   'CONTRIBUTING.md',

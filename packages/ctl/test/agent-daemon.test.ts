@@ -3,9 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { DaemonServer, faultsOf } from './daemon-server.js';
 import { CTL } from './run-ctl.js';
 import { TmuxTerminal } from './tmux-terminal.js';
+
+const again = inCampaign('process');
 
 const agentProgram = fileURLToPath(
   new URL('../../daemon/dist/fake-agent/main.js', import.meta.url),
@@ -61,7 +64,7 @@ describe('a headless run', () => {
     expect((await server.ctl(['agent', 'show', 'greet'])).code).toBe(1);
   });
 
-  test('that fails says so, with what it last said', async () => {
+  again('that fails says so, with what it last said', async () => {
     await spawnAgent('fail', 'crash 3', '--driver', 'headless');
     await expect.poll(() => statusOf('fail'), patient).toBe('errored');
     const failed = await server.json(['agent', 'explain', 'fail']);
@@ -99,7 +102,7 @@ describe.skipIf(tmux === '' || !hasScript)('in tmux', () => {
     expect((await server.ctl(['agent', 'stop', 'talk'])).out).toMatch(/^talk was stopped/);
   });
 
-  test('one is attached to from the terminal dashboard, which comes back', async () => {
+  again('one is attached to from the terminal dashboard, which comes back', async () => {
     await spawnAgent('watched', 'ask "Shall I?"', '--driver', 'tmux');
     await expect.poll(() => statusOf('watched'), patient).toBe('waiting_for_input');
     const terminal = new TmuxTerminal({ columns: 80, rows: 24 }, { HOME: server.home });
@@ -126,7 +129,7 @@ describe.skipIf(tmux === '' || !hasScript)('in tmux', () => {
   });
 });
 
-test('a pipeline runs its jobs in their order, and shows them so', async () => {
+again('a pipeline runs its jobs in their order, and shows them so', async () => {
   const file = join(server.home, 'chain.yaml');
   writeFileSync(
     file,

@@ -4,7 +4,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { CTL, startCtl, type Ended } from './run-ctl.js';
+
+const again = inCampaign('process');
 
 let home: string;
 beforeEach(() => {
@@ -80,7 +83,7 @@ test('a short output is shown as it is, and is an event that saved nothing', asy
   expect(ledger()).toMatchObject([{ raw_bytes: 10, kept_bytes: 10 }]);
 });
 
-test('what is no text is passed on byte by byte', async () => {
+again('what is no text is passed on byte by byte', async () => {
   const script = "printf '\\377\\200\\000x'";
   const { out } = await check(`${script} | od -An -tx1; exit 0`);
   const { child } = start(['check', '--', 'sh', '-c', script], {}, '');
@@ -100,7 +103,7 @@ test('the command has stdin, its own options, and its exit code is that of ctl',
   expect((await check('kill -KILL $$')).code).toBe(137);
 });
 
-test('a failure that says nothing is reported: what was run, and how it ended', async () => {
+again('a failure that says nothing is reported: what was run, and how it ended', async () => {
   const run = (...command: string[]) => start(['check', '--', ...command], {}, '').ended;
   const silent = await run('false');
   expect([silent.code, silent.out]).toEqual([1, '']);
@@ -118,7 +121,7 @@ test('a failure that says nothing is reported: what was run, and how it ended', 
   expect([json.code, json.err, JSON.parse(json.out).exit_code]).toEqual([1, '', 1]);
 });
 
-test('what cannot be run is said, with the exit codes of shells', async () => {
+again('what cannot be run is said, with the exit codes of shells', async () => {
   const missing = await start(['check', '--', 'no-such-program'], {}, '').ended;
   expect(missing).toMatchObject({
     code: 127,
@@ -152,7 +155,7 @@ describe('signals', () => {
     expect(ledger()).toHaveLength(1);
   });
 
-  test('a command that does not care goes on, and ctl waits for it', async () => {
+  again('a command that does not care goes on, and ctl waits for it', async () => {
     const deaf = 'trap "" TERM INT; echo > ready; sleep 1; echo done; exit 4';
     const { child, ended } = start(['check', '--', 'sh', '-c', deaf], {}, '');
     await until(() => readdirSync(home).includes('ready'));
@@ -209,7 +212,7 @@ test('--json has the figures and the short form, and stdout has nothing else', a
   }
 });
 
-test('the repository and the agent are on record', async () => {
+again('the repository and the agent are on record', async () => {
   const repo = join(home, 'mill');
   mkdirSync(join(repo, 'src'), { recursive: true });
   execFileSync('git', ['init', '-q'], { cwd: repo });
@@ -239,7 +242,7 @@ test('settings count: savings off, samples on, a calibrated ratio, another data 
   expect(readdirSync(other).toSorted()).toEqual(['logs', 'savings']);
 });
 
-test('where nothing can be kept the command runs all the same, and says so', async () => {
+again('where nothing can be kept the command runs all the same, and says so', async () => {
   writeFileSync(join(home, 'blocked'), '');
   const blocked = { MILLRACE_DATA_DIR: join(home, 'blocked') };
   const { code, out, err } = await check('echo hello; exit 5', blocked);
@@ -260,7 +263,7 @@ test('checks that run at the same time all reach the ledger', async () => {
   expect(logs()).toHaveLength(6);
 });
 
-test('an output of many megabytes is shortened too', async () => {
+again('an output of many megabytes is shortened too', async () => {
   const script =
     'yes "a line that says nothing in particular" | head -n 500000; echo "error: end"; exit 1';
   const { code, out } = await check(script);

@@ -5,11 +5,14 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { contractExample } from '../src/daemon/contract-examples.test-support.js';
 import { DbServer } from './db-server.js';
 import { FakeDaemon } from './fake-daemon.js';
 import { CTL, ctl, startCtl } from './run-ctl.js';
 import { isInstalled, shells } from './shells.js';
+
+const again = inCampaign('process');
 
 /** A queue server and a daemon in one. */
 let server: FakeDaemon;
@@ -69,7 +72,7 @@ describe('ctl __complete', () => {
     },
   );
 
-  test('prints the collections of a database', async () => {
+  again('prints the collections of a database', async () => {
     const database = new DbServer();
     await database.start();
     try {

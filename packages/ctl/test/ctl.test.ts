@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import type { CommandShape } from '../src/base/shape.js';
 import { runCtl } from './queue-server.js';
 import { CTL, ctl, startCtl } from './run-ctl.js';
+
+const again = inCampaign('process');
 
 const run = promisify(execFile);
 let folder = '';
@@ -24,7 +27,7 @@ describe('version and help', () => {
     expect(JSON.parse(json.out)).toEqual({ version: plain.out.trim() });
   });
 
-  test('a bare ctl is its help, with exit code 0', async () => {
+  again('a bare ctl is its help, with exit code 0', async () => {
     const [bare, help, flag] = await Promise.all([ctl([]), ctl(['help']), ctl(['--help'])]);
     expect(bare).toMatchObject({ code: 0, err: '', out: help.out });
     expect(flag.out).toBe(help.out);
@@ -101,7 +104,7 @@ describe('colour', () => {
     expect(coloured((await ctl(['nope'], forced)).err)).toBe(true);
   });
 
-  test('JSON is never coloured', async () => {
+  again('JSON is never coloured', async () => {
     const { out } = await ctl(['doctor', '--json'], { FORCE_COLOR: '1' });
     expect(JSON.parse(out)).toHaveProperty('checks');
   });
@@ -159,7 +162,7 @@ describe('up', () => {
     expect(out).toContain(data);
   });
 
-  test('under --json every line is an event, and SIGTERM stops it too', async () => {
+  again('under --json every line is an event, and SIGTERM stops it too', async () => {
     const args = ['up', '--json', '--data', join(folder, 'up')];
     const { child, ended, says } = startCtl(args, anyPorts);
     await says('"ready"');
@@ -205,7 +208,7 @@ describe('doctor', () => {
     expect(bad.out).toMatch(/^fail {2}data directory .*--data DIR\.$/m);
   });
 
-  test('fits the screen', async () => {
+  again('fits the screen', async () => {
     const { out } = await ctl(['doctor', '--data', '/dev/null/x'], { COLUMNS: '60' });
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
   });

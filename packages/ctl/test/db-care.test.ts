@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { open } from '@millrace/db';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { DbServer } from './db-server.js';
 import { ctlHere as ctl, startCtl } from './run-ctl.js';
+
+const again = inCampaign('process');
 
 let server: DbServer;
 beforeEach(() => {
@@ -25,7 +28,7 @@ describe('serve', () => {
     expect({ code, signal, err }).toEqual({ code: 0, signal: null, err: '' });
   });
 
-  test('Ctrl-C is as good', async () => {
+  again('Ctrl-C is as good', async () => {
     const { child, ended } = await server.start();
     child.kill('SIGINT');
     expect(await ended).toMatchObject({ code: 0, signal: null });
@@ -71,7 +74,7 @@ describe('serve', () => {
     expect((await server.ctl([...grpc, '--key', key], other)).code).toBe(0);
   });
 
-  test('serve: --no-auth asks for no key, and status says so', async () => {
+  again('serve: --no-auth asks for no key, and status says so', async () => {
     await server.start('--no-auth');
     expect(existsSync(join(server.data, 'db.key'))).toBe(false);
     const url = `${server.url('http')}/v1/people/records:find`;
@@ -279,7 +282,7 @@ describe('backup, restore, verify', () => {
     expect([none.code, none.err]).toEqual([1, expect.stringContaining('Create it first')]);
   });
 
-  test('compact shows what it brought', async () => {
+  again('compact shows what it brought', async () => {
     await server.start();
     for (let n = 0; n < 3; n++) await server.json(['put', 'people', 'a', `{"n":${n}}`]);
     expect(await server.json(['compact', '--dry-run'])).toMatchObject({ oldest_seq: 1 });

@@ -3,7 +3,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { CTL, startCtl, type Ended } from './run-ctl.js';
+
+const again = inCampaign('process');
 
 let home: string;
 beforeEach(() => {
@@ -110,7 +113,7 @@ test('what git refuses is shown whole, with its exit code', async () => {
   expect([strange.code, strange.out]).toEqual([129, expect.stringContaining('no-such-option')]);
 });
 
-test('sync rebases or merges as git is configured', async () => {
+again('sync rebases or merges as git is configured', async () => {
   writeFiles(mill(), 'one\n', 3);
   git(mill(), 'add', '.');
   git(mill(), 'commit', '-qm', 'one');
@@ -135,7 +138,7 @@ test('sync rebases or merges as git is configured', async () => {
   }
 });
 
-test('a hook that fails is heard, and its success is not', async () => {
+again('a hook that fails is heard, and its success is not', async () => {
   writeFiles(mill(), 'one\n', 1);
   git(mill(), 'add', '.');
   const hook = join(mill(), '.git', 'hooks', 'pre-commit');

@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { FakeDaemon } from './fake-daemon.js';
 import { CTL, ctl, startCtl } from './run-ctl.js';
 import { hasTmux, TmuxTerminal } from './tmux-terminal.js';
+
+const again = inCampaign('process');
 
 const patient = { timeout: 60_000, interval: 100 };
 const env = { MILLRACE_QUEUE_TOKEN: 'mr_a_b' };
@@ -121,7 +124,7 @@ describe.skipIf(!hasTmux)('on a terminal (needs tmux)', () => {
     await shows(/queue-0 .*\npaged\ncode 0/);
   });
 
-  test('short output, --no-pager, PAGER=cat and a missing pager are not paged', async () => {
+  again('short output, --no-pager, PAGER=cat and a missing pager are not paged', async () => {
     open({ PAGER: 'echo paged' });
     run('queue list');
     await shows(/images .*\ncode 0/);
@@ -138,7 +141,7 @@ describe.skipIf(!hasTmux)('on a terminal (needs tmux)', () => {
     expect(terminal.screen()).not.toContain('paged');
   });
 
-  test('--watch redraws in place, and Ctrl-C leaves a clean prompt', async () => {
+  again('--watch redraws in place, and Ctrl-C leaves a clean prompt', async () => {
     open();
     run('queue list --watch --interval 100ms');
     await shows('mail ');

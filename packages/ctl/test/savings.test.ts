@@ -4,10 +4,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { contractExample } from '../src/daemon/contract-examples.test-support.js';
 import { DaemonServer, faultsOf } from './daemon-server.js';
 import { FakeDaemon } from './fake-daemon.js';
 import { ctlHere as ctl } from './run-ctl.js';
+
+const again = inCampaign('process');
 
 describe('whatever the daemon says', () => {
   let fake: FakeDaemon;
@@ -122,7 +125,7 @@ describe('what the daemon that runs was sent by flags', () => {
   const check = (env: Record<string, string> = {}) =>
     server.ctl(['check', '--', 'echo', 'hello'], { PATH: process.env['PATH']!, ...env });
 
-  test('counts for ctl check too, until it stops', async () => {
+  again('counts for ctl check too, until it stops', async () => {
     await server.start('--savings-samples', 'on');
     await check();
     await check({ MILLRACE_SAVINGS_SAMPLES: 'off' });

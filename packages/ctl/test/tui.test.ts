@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { contractExample } from '../src/daemon/contract-examples.test-support.js';
 import { FakeDaemon } from './fake-daemon.js';
 import { CTL, startCtl } from './run-ctl.js';
 import { hasTmux, TmuxTerminal } from './tmux-terminal.js';
+
+const again = inCampaign('process');
 
 const patient = { timeout: 60_000, interval: 100 };
 const sizes = [
@@ -138,7 +141,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     await expectRestored();
   });
 
-  test('shows a change when the daemon sends an event', async () => {
+  again('shows a change when the daemon sends an event', async () => {
     open();
     await shows(/^ live/m);
     const waiting = session('eve', { status: 'waiting_for_input' });
@@ -223,7 +226,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     await shows(/│ what it printed/);
   });
 
-  test('disables and enables a backend', async () => {
+  again('disables and enables a backend', async () => {
     const row = contractExample('Registry').backends[0]!;
     open();
     await shows(/^ live/m);
@@ -249,7 +252,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     expect(sent('POST /api/v1/questions/q1:answer')).toBe('{"option_id":"no"}');
   });
 
-  test('answers a question without options with a text', async () => {
+  again('answers a question without options with a text', async () => {
     const textQuestion = { ...question, kind: 'text', title: 'Which one?', options: [] };
     server.routes.set('GET /api/v1/questions', { body: { questions: [textQuestion] } });
     open();
@@ -265,7 +268,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     expect(sent('POST /api/v1/questions/q1:answer')).toBe('{"text":"the first"}');
   });
 
-  test('pauses, resumes and redrives a queue', async () => {
+  again('pauses, resumes and redrives a queue', async () => {
     open();
     await shows(/^ live/m);
     terminal.press('3');
@@ -286,7 +289,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     expect(sent('POST /v1/queues/mail/dlq:redrive?async=true')).toBe('{"filter":{}}');
   });
 
-  test('follows the size of the terminal', async () => {
+  again('follows the size of the terminal', async () => {
     open(sizes[0]);
     await shows(/> \S*ada/);
     terminal.resize(120, 30);
@@ -317,7 +320,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     await expectRestored();
   });
 
-  test('a daemon that is away is reported before the screen is taken', async () => {
+  again('a daemon that is away is reported before the screen is taken', async () => {
     terminal = new TmuxTerminal(sizes[0]!);
     terminal.run(`'${process.execPath}' '${CTL}' tui --url http://127.0.0.1:1`);
     await shows('no daemon answers at http://127.0.0.1:1');

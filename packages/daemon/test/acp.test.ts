@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { describe, expect, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { acpSocket } from '../src/sessions/drivers/session-files.js';
 import { installAcpAgent } from './support/acp.js';
 import { expectSchema, type ApiClient } from './support/client.js';
@@ -13,6 +14,8 @@ import {
   until,
   type AgentDaemon,
 } from './support/sessions.js';
+
+const again = inCampaign('process', test);
 
 type Question = DaemonSchema<'Question'>;
 
@@ -103,7 +106,7 @@ describe.concurrent('over ACP', () => {
     expect(existsSync(socket)).toBe(false);
   });
 
-  test('a model and a mode are chosen among those that it offers', async ({ newDaemon }) => {
+  again('a model and a mode are chosen among those that it offers', async ({ newDaemon }) => {
     const { api, workdir } = await started(newDaemon);
     const request = { prompt: 'say hi', backend: 'gemini', driver: 'acp', cwd: workdir };
     const { id } = await spawn(api, { ...request, model: 'large', mode: 'code' });
@@ -125,7 +128,7 @@ describe.concurrent('over ACP', () => {
     expect(existsSync(join(home, 'outside.txt'))).toBe(false);
   });
 
-  test('a failed turn, a limit and a crash are distinguished', async ({ newDaemon }) => {
+  again('a failed turn, a limit and a crash are distinguished', async ({ newDaemon }) => {
     const { api, workdir } = await started(newDaemon);
     const request = { backend: 'gemini', cwd: workdir };
     const failed = await spawn(api, { ...request, prompt: 'fail 500' });
@@ -148,7 +151,7 @@ describe.concurrent('over ACP', () => {
     }, patience);
   });
 
-  test('a policy answers without a person', async ({ newDaemon }) => {
+  again('a policy answers without a person', async ({ newDaemon }) => {
     const policy = '[{backend: gemini, tool: "execute(make *)", action: allow}]';
     const flags = { 'permissions-policy': policy };
     const { api, workdir } = await started(() => newDaemon({ flags }));
@@ -201,7 +204,7 @@ describe.concurrent('over ACP', () => {
     expect(refused.json.detail).toContain('agents.adapters');
   });
 
-  test('a configured adapter speaks for a backend', async ({ newDaemon }) => {
+  again('a configured adapter speaks for a backend', async ({ newDaemon }) => {
     const flags = { 'agents-adapters': '{claude: [my-adapter, --acp]}' };
     const { api, workdir, home } = await newDaemon({ flags });
     symlinkSync('claude', join(home, 'bin', 'my-adapter'));
@@ -211,7 +214,7 @@ describe.concurrent('over ACP', () => {
     expect((await outputOf(api, id)).at(-1)).toBe('hi');
   });
 
-  test('drivers.default comes before acp', async ({ newDaemon }) => {
+  again('drivers.default comes before acp', async ({ newDaemon }) => {
     const flags = { 'drivers-default': 'headless' };
     const { api, workdir } = await started(() => newDaemon({ flags }));
     const session = await spawn(api, { prompt: 'say hi', backend: 'gemini', cwd: workdir });

@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterEach, expect, test, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { Repository } from '../src/branches/repositories.test-support.js';
 import { expectSchema } from './support/client.js';
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { EventSource, type Event } from './support/event-source.js';
 import { FakeClis } from './support/fake-clis.js';
+
+const again = inCampaign('process');
 
 type Session = DaemonSchema<'Session'>;
 
@@ -105,7 +108,7 @@ async function sessionDone(source: EventSource, api: TestDaemon['api'], id: stri
   return api.ok('GET', `/api/v1/sessions/${id}`);
 }
 
-test('branches: without gh the rest is reported', async () => {
+again('branches: without gh the rest is reported', async () => {
   const { api, clis, branches, spawn } = await start();
   clis.remove('gh');
   const { id } = await spawn();
@@ -115,7 +118,7 @@ test('branches: without gh the rest is reported', async () => {
   await api.ok('DELETE', `/api/v1/sessions/${id}`);
 });
 
-test('with branches off the list is empty', async () => {
+again('with branches off the list is empty', async () => {
   const { api, branches, spawn } = await start({ 'branches-enabled': 'off' });
   const { id } = await spawn();
   expect(await branches()).toEqual([]);

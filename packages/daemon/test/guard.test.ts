@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import type { TestOptions } from './support/daemon.js';
 import {
   noTmux,
@@ -11,6 +12,8 @@ import {
   untilIs,
   type AgentDaemon,
 } from './support/sessions.js';
+
+const again = inCampaign('process');
 
 let daemon: AgentDaemon;
 
@@ -76,7 +79,7 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     await untilIs(daemon.api, id, stateOf, ['idle', 'ok']);
   });
 
-  test('that is busy is left alone until its override says otherwise', async () => {
+  again('that is busy is left alone until its override says otherwise', async () => {
     await start();
     const { id } = await agent('context 450k write notes.txt sleep 600');
     await untilIs(daemon.api, id, stateOf, ['working', 'critical']);
@@ -91,7 +94,7 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     expect((await outputOf(id)).join('\n')).toContain('Interrupted');
   });
 
-  test('that waits raises one alert, also across a restart of the daemon', async () => {
+  again('that waits raises one alert, also across a restart of the daemon', async () => {
     await start();
     const { id } = await agent('ask');
     await expect.poll(notes, { timeout: 60_000 }).toEqual(['waiting_for_input']);
@@ -106,7 +109,7 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     await expect.poll(notes, { timeout: 60_000 }).toHaveLength(2);
   });
 
-  test('is not guarded at all when the guard is off', async () => {
+  again('is not guarded at all when the guard is off', async () => {
     await start({ 'tokens-guard': 'off', 'tokens-force-compact': 'on' });
     const { id } = await agent('context 450k');
     await untilIs(daemon.api, id, stateOf, ['idle', 'critical']);

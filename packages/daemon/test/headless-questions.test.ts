@@ -2,8 +2,11 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { describe, expect, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { expectSchema, type ApiClient } from './support/client.js';
 import { agentTest as test, spawn, startAgentDaemon, until } from './support/sessions.js';
+
+const again = inCampaign('process', test);
 
 /* A headless claude asks through its permission prompt tool. */
 
@@ -61,7 +64,7 @@ describe.concurrent('questions of headless runs', () => {
     expect(ended?.fields).toMatchObject({ by: 'anyone', option: 'allow_once', tool: 'execute' });
   });
 
-  test('headless question: a rejected command is named as the reason', async ({ newDaemon }) => {
+  again('headless question: a rejected command is named as the reason', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const { id } = await spawn(api, { ...run, prompt: 'ask "$ make test"', cwd: workdir });
     await answer(api, await openQuestion(api, id), 'reject');
@@ -69,7 +72,7 @@ describe.concurrent('questions of headless runs', () => {
     expect(ended.last_error).toBe('permission denied: [Bash] make test');
   });
 
-  test('headless question: a policy answers without a person', async ({ newDaemon }) => {
+  again('headless question: a policy answers without a person', async ({ newDaemon }) => {
     const policy = '[{tool: "Bash(make *)", action: allow}, {tool: execute, action: deny}]';
     const { api, workdir, log } = await newDaemon({ flags: { 'permissions-policy': policy } });
     const allowed = await spawn(api, { ...run, prompt: 'ask "$ make test"', cwd: workdir });
@@ -97,7 +100,7 @@ describe.concurrent('questions of headless runs', () => {
     ]);
   });
 
-  test('headless question: survives a restart of the daemon', async ({ newDaemon }) => {
+  again('headless question: survives a restart of the daemon', async ({ newDaemon }) => {
     const before = await startAgentDaemon();
     const { workdir, home } = before;
     const prompt = 'ask "$ make test", then write notes.txt';
@@ -127,7 +130,7 @@ describe.concurrent('questions of headless runs', () => {
     expect(reply.json).toMatchObject({ code: 'QUESTION_CLOSED', status: 409 });
   });
 
-  test('headless question: a run takes no input but its answer', async ({ newDaemon }) => {
+  again('headless question: a run takes no input but its answer', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const prompt = 'ask "$ make one", then wait go.txt, then ask "$ make two"';
     const { id } = await spawn(api, { ...run, prompt, cwd: workdir });

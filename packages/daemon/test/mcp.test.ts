@@ -109,10 +109,10 @@ async function spawnAgent(): Promise<string> {
 const call = (client: Client, name: string, args: Record<string, unknown> = {}) =>
   client.callTool({ name, arguments: args }) as Promise<any>;
 
-describe.each([
-  ['over HTTP', overHttp],
-  ['over stdio', overStdio],
-])('the tools %s', (_, open) => {
+describe('the tools over HTTP', () => testTools(overHttp));
+describe('the tools over stdio', { tags: 'campaign-transport' }, () => testTools(overStdio));
+
+function testTools(open: typeof overHttp): void {
   test('show at once what was changed by REST, and the other way round', async () => {
     const client = await open();
     const overRest = daemon.api.withHeaders({ authorization: `Bearer ${token}` });
@@ -272,7 +272,7 @@ describe.each([
     const mine = daemon.api.withHeaders({ authorization: `Bearer ${token}` });
     expect(await mine.row('claude')).toMatchObject({ tier: 'unclassified', default: false });
   });
-});
+}
 
 test('over HTTP a read-only caller is refused before its arguments are checked', async () => {
   const client = await overHttp(readOnlyToken);

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import {
   agentTest as test,
   noTmux,
@@ -9,6 +10,8 @@ import {
   type AgentDaemon,
   type Session,
 } from './support/sessions.js';
+
+const again = inCampaign('process', test);
 
 /** A command line that a person wrote: it shows a prompt, works, asks, and counts its tokens. */
 const script = `#!/bin/sh
@@ -136,7 +139,7 @@ describe.skipIf(noTmux).concurrent(`own command lines in tmux${noTmux ?? ''}`, (
     expect(limited.last_error).toBe('Out of tokens, back in 45 minutes');
   });
 
-  test('prompt: it comes as an argument, or on stdin', async ({ newDaemon }) => {
+  again('prompt: it comes as an argument, or on stdin', async ({ newDaemon }) => {
     const daemon = await daemonWith(
       newDaemon,
       { ...rules, prompt: 'argument' },
@@ -151,7 +154,7 @@ describe.skipIf(noTmux).concurrent(`own command lines in tmux${noTmux ?? ''}`, (
     }
   });
 
-  test('prompt: a program that ends before it takes one has failed', async ({ newDaemon }) => {
+  again('prompt: a program that ends before it takes one has failed', async ({ newDaemon }) => {
     const daemon = await daemonWith(newDaemon, { id: 'quick', binary: 'true', ready: 'never' });
     const { api, workdir } = daemon;
     const { id } = await spawn(api, {

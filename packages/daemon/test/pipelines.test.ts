@@ -3,9 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { expectSchema, type ApiRequest } from './support/client.js';
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
+
+const again = inCampaign('process');
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 
@@ -87,7 +90,7 @@ jobs:
     expect(list.pipelines.map((each: Pipeline) => each.id)).toEqual([id]);
   });
 
-  test('stalls at a job that fails, and runs it again when it is started', async () => {
+  again('stalls at a job that fails, and runs it again when it is started', async () => {
     const jobs = [
       { id: 'a', prompt: 'please fail' },
       { id: 'b', prompt: 'after', depends_on: ['a'] },
@@ -101,7 +104,7 @@ jobs:
     await become(id, 'stalled');
   });
 
-  test('waits with start false, is canceled, and stays so', async () => {
+  again('waits with start false, is canceled, and stays so', async () => {
     const jobs = [{ id: 'a', prompt: 'x', backend: 'qwen' }];
     const waiting = await create({ name: 'n', start: false, jobs });
     expect(waiting.status).toBe('pending');

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { expectSchema } from './support/client.js';
 import { afterEvents } from './support/event-source.js';
 import { installFakeAgent } from './support/fake-agent.js';
@@ -15,6 +16,8 @@ import {
   type AgentDaemon,
   type Session,
 } from './support/sessions.js';
+
+const again = inCampaign('process');
 
 type Plan = Required<DaemonSchema<'Plan'>>;
 type Task = Required<DaemonSchema<'PlanTask'>>;
@@ -97,30 +100,43 @@ test('plan: a task starts when those before are done, with their output and bran
   expect((await daemon.api.ok('GET', '/api/v1/plans')).plans[0].id).toBe(plan.id);
 }, 180_000);
 
-test('plan: failures skip what depends on them, and checks decide', async () => {
-  const repo = freshRepo();
-  const plan = await create({
-    title: 'Checks',
-    repo,
-    tasks: [
-      {
-        key: 'good',
-        backend: 'any free',
-        prompt: 'write a.txt',
-        verify: 'test -f a.txt && echo fine',
-      },
-      { key: 'bad', prompt: 'write b.txt', verify: 'echo broken; exit 3' },
-      { key: 'after', prompt: 'x', depends_on: ['bad', 'good'] },
-      { key: 'far', prompt: 'x', depends_on: ['after'] },
-    ],
-  });
-  const done = await ended(plan.id, 'failed');
-  expect(done.tasks.map(({ status }) => status)).toEqual(['done', 'failed', 'skipped', 'skipped']);
-  expect(taskIn(done, 'good').verify).toMatchObject({ passed: true, exit_code: 0, output: 'fine' });
-  expect(taskIn(done, 'bad').verify).toMatchObject({ passed: false, exit_code: 3 });
-  expect(taskIn(done, 'bad').result).toContain('ended with code 3.\nbroken');
-  expect(taskIn(done, 'far').sessions).toEqual([]);
-}, 180_000);
+again(
+  'plan: failures skip what depends on them, and checks decide',
+  async () => {
+    const repo = freshRepo();
+    const plan = await create({
+      title: 'Checks',
+      repo,
+      tasks: [
+        {
+          key: 'good',
+          backend: 'any free',
+          prompt: 'write a.txt',
+          verify: 'test -f a.txt && echo fine',
+        },
+        { key: 'bad', prompt: 'write b.txt', verify: 'echo broken; exit 3' },
+        { key: 'after', prompt: 'x', depends_on: ['bad', 'good'] },
+        { key: 'far', prompt: 'x', depends_on: ['after'] },
+      ],
+    });
+    const done = await ended(plan.id, 'failed');
+    expect(done.tasks.map(({ status }) => status)).toEqual([
+      'done',
+      'failed',
+      'skipped',
+      'skipped',
+    ]);
+    expect(taskIn(done, 'good').verify).toMatchObject({
+      passed: true,
+      exit_code: 0,
+      output: 'fine',
+    });
+    expect(taskIn(done, 'bad').verify).toMatchObject({ passed: false, exit_code: 3 });
+    expect(taskIn(done, 'bad').result).toContain('ended with code 3.\nbroken');
+    expect(taskIn(done, 'far').sessions).toEqual([]);
+  },
+  180_000,
+);
 
 test('race, review and merge gate: pick one, findings go back, a yes merges', async () => {
   const repo = freshRepo();
@@ -179,80 +195,92 @@ test('race, review and merge gate: pick one, findings go back, a yes merges', as
   expect(keys(by_task)).toContain(`${plan.id}/r`);
 }, 240_000);
 
-test('race: a judge picks, and a person does where it names none', async () => {
-  const repo = freshRepo();
-  const race = { backends: ['claude', 'codex'], judge: 'claude' };
-  // The fake agent answers with the first line of its prompt, which is no pick; the order is data.
-  const task = (prompt: string) => ({ key: 'r', prompt, race });
-  const judged = await create({
-    title: 'Judged',
-    repo,
-    tasks: [task('write j.txt\nsay PICK 2')],
-  });
-  const done = taskIn(await ended(judged.id), 'r');
-  expect(done.race.map(({ picked }) => picked)).toEqual([false, true]);
-  expect(done.sessions).toHaveLength(3);
-  expect(done).toMatchObject({ status: 'done', branch: done.race[1]!.branch });
-  const open = await create({ title: 'Undecided', repo, tasks: [task('write u.txt')] });
-  await waitsFor(open.id, 'r', 'pick');
-  const canceled = await daemon.api.ok('POST', `/api/v1/plans/${open.id}:cancel`);
-  expect(canceled).toMatchObject({ status: 'canceled', tasks: [{ status: 'canceled' }] });
-}, 240_000);
+again(
+  'race: a judge picks, and a person does where it names none',
+  async () => {
+    const repo = freshRepo();
+    const race = { backends: ['claude', 'codex'], judge: 'claude' };
+    // The fake agent answers with the first line of its prompt, which is no pick; the order is data.
+    const task = (prompt: string) => ({ key: 'r', prompt, race });
+    const judged = await create({
+      title: 'Judged',
+      repo,
+      tasks: [task('write j.txt\nsay PICK 2')],
+    });
+    const done = taskIn(await ended(judged.id), 'r');
+    expect(done.race.map(({ picked }) => picked)).toEqual([false, true]);
+    expect(done.sessions).toHaveLength(3);
+    expect(done).toMatchObject({ status: 'done', branch: done.race[1]!.branch });
+    const open = await create({ title: 'Undecided', repo, tasks: [task('write u.txt')] });
+    await waitsFor(open.id, 'r', 'pick');
+    const canceled = await daemon.api.ok('POST', `/api/v1/plans/${open.id}:cancel`);
+    expect(canceled).toMatchObject({ status: 'canceled', tasks: [{ status: 'canceled' }] });
+  },
+  240_000,
+);
 
-test('race: an agent that fails is out of it, and the race goes on', async () => {
-  const repo = freshRepo();
-  const race = ['gemini', 'claude'];
-  const tasks = [{ key: 'r', prompt: 'write r.txt', race, merge: 'auto' }];
-  const plan = await create({ title: 'Uneven', repo, tasks });
-  const task = taskIn(await waitsFor(plan.id, 'r', 'pick'), 'r');
-  const error = expect.stringContaining('errored');
-  expect(task.race).toMatchObject([
-    { status: 'failed', error },
-    { status: 'done', backend: 'claude' },
-  ]);
-  const [failed, won] = task.race.map((each) => ({ session_id: each.session_id! }));
-  const path = `/api/v1/plans/${plan.id}/tasks/r:pick`;
-  await daemon.api.refused({ method: 'POST', path, body: failed }, 400, 'INVALID_REQUEST');
-  await daemon.api.ok('POST', path, won);
-  expect(taskIn(await ended(plan.id), 'r')).toMatchObject({ merged: true });
-  expect(gitIn(repo, 'ls-tree', '--name-only', 'main')).toBe('r.txt');
-}, 180_000);
+again(
+  'race: an agent that fails is out of it, and the race goes on',
+  async () => {
+    const repo = freshRepo();
+    const race = ['gemini', 'claude'];
+    const tasks = [{ key: 'r', prompt: 'write r.txt', race, merge: 'auto' }];
+    const plan = await create({ title: 'Uneven', repo, tasks });
+    const task = taskIn(await waitsFor(plan.id, 'r', 'pick'), 'r');
+    const error = expect.stringContaining('errored');
+    expect(task.race).toMatchObject([
+      { status: 'failed', error },
+      { status: 'done', backend: 'claude' },
+    ]);
+    const [failed, won] = task.race.map((each) => ({ session_id: each.session_id! }));
+    const path = `/api/v1/plans/${plan.id}/tasks/r:pick`;
+    await daemon.api.refused({ method: 'POST', path, body: failed }, 400, 'INVALID_REQUEST');
+    await daemon.api.ok('POST', path, won);
+    expect(taskIn(await ended(plan.id), 'r')).toMatchObject({ merged: true });
+    expect(gitIn(repo, 'ls-tree', '--name-only', 'main')).toBe('r.txt');
+  },
+  180_000,
+);
 
-test('merge gate: a conflict fails the task and says what to do; a no leaves the branch', async () => {
-  const repo = freshRepo();
-  const plan = await create({
-    title: 'Conflict',
-    repo,
-    tasks: [
-      { key: 'c', prompt: 'write same.txt', merge: 'ask' },
-      { key: 'n', prompt: 'write other.txt', merge: 'ask' },
-    ],
-  });
-  const waiting = await until(plan.id, ({ tasks }) => tasks.map((each) => each.waiting_for), [
-    'merge',
-    'merge',
-  ]);
-  writeFileSync(join(repo, 'same.txt'), 'mine\n');
-  gitIn(repo, 'add', '.');
-  gitIn(repo, 'commit', '--quiet', '--message=mine');
-  const { questions } = await daemon.api.ok('GET', '/api/v1/questions?status=open');
-  for (const [key, option] of [
-    ['c', '1'],
-    ['n', '2'],
-  ] as const) {
-    const session = taskIn(waiting, key).sessions[0];
-    const { id } = questions.find((each: { session_id: string }) => each.session_id === session);
-    await daemon.api.ok('POST', `/api/v1/questions/${id}:answer`, { option_id: option });
-  }
-  const done = await ended(plan.id, 'failed');
-  const conflict = taskIn(done, 'c');
-  expect(conflict.status).toBe('failed');
-  expect(conflict.result).toMatch(
-    /conflicts in same\.txt.* Rebase the branch yourself in .* ctl agent merge /s,
-  );
-  expect(taskIn(done, 'n')).toMatchObject({ status: 'done', merged: false });
-  expect(gitIn(repo, 'log', '-1', '--format=%s')).toBe('mine');
-}, 240_000);
+again(
+  'merge gate: a conflict fails the task and says what to do; a no leaves the branch',
+  async () => {
+    const repo = freshRepo();
+    const plan = await create({
+      title: 'Conflict',
+      repo,
+      tasks: [
+        { key: 'c', prompt: 'write same.txt', merge: 'ask' },
+        { key: 'n', prompt: 'write other.txt', merge: 'ask' },
+      ],
+    });
+    const waiting = await until(plan.id, ({ tasks }) => tasks.map((each) => each.waiting_for), [
+      'merge',
+      'merge',
+    ]);
+    writeFileSync(join(repo, 'same.txt'), 'mine\n');
+    gitIn(repo, 'add', '.');
+    gitIn(repo, 'commit', '--quiet', '--message=mine');
+    const { questions } = await daemon.api.ok('GET', '/api/v1/questions?status=open');
+    for (const [key, option] of [
+      ['c', '1'],
+      ['n', '2'],
+    ] as const) {
+      const session = taskIn(waiting, key).sessions[0];
+      const { id } = questions.find((each: { session_id: string }) => each.session_id === session);
+      await daemon.api.ok('POST', `/api/v1/questions/${id}:answer`, { option_id: option });
+    }
+    const done = await ended(plan.id, 'failed');
+    const conflict = taskIn(done, 'c');
+    expect(conflict.status).toBe('failed');
+    expect(conflict.result).toMatch(
+      /conflicts in same\.txt.* Rebase the branch yourself in .* ctl agent merge /s,
+    );
+    expect(taskIn(done, 'n')).toMatchObject({ status: 'done', merged: false });
+    expect(gitIn(repo, 'log', '-1', '--format=%s')).toBe('mine');
+  },
+  240_000,
+);
 
 test('tasks for people: they are claimed, completed, and start what waits for them', async () => {
   const plan = await create({

@@ -2,9 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { describe, expect, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { expectSchema, type ApiClient } from './support/client.js';
 import { EventSource } from './support/event-source.js';
 import { agentTest as test, noTmux, spawn, startAgentDaemon, until } from './support/sessions.js';
+
+const again = inCampaign('process', test);
 
 type Question = DaemonSchema<'Question'>;
 
@@ -62,25 +65,26 @@ describe.skipIf(noTmux).concurrent(`questions in tmux${noTmux ? ` (${noTmux})` :
     events.cut();
   });
 
-  test('an answer at the terminal closes the question, and so does the end', async ({
-    newDaemon,
-  }) => {
-    const { api, workdir } = await newDaemon();
-    const { id } = await spawn(api, { prompt: 'ask', backend: 'claude', cwd: workdir });
-    const first = await openQuestion(api, id);
-    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: '1' });
-    await until(api, id, 'idle');
-    const read = (question: Question) => api.ok('GET', `/api/v1/questions/${question.id}`);
-    await vi.waitFor(async () => {
-      expect(await read(first)).toMatchObject({ status: 'answered', answered_by: 'terminal' });
-    }, patience);
-    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'ask once more' });
-    const second = await openQuestion(api, id);
-    await api.ok('POST', `/api/v1/sessions/${id}:stop`);
-    await vi.waitFor(async () => {
-      expect(await read(second)).toMatchObject({ status: 'closed', answered_by: null });
-    }, patience);
-  });
+  again(
+    'an answer at the terminal closes the question, and so does the end',
+    async ({ newDaemon }) => {
+      const { api, workdir } = await newDaemon();
+      const { id } = await spawn(api, { prompt: 'ask', backend: 'claude', cwd: workdir });
+      const first = await openQuestion(api, id);
+      await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: '1' });
+      await until(api, id, 'idle');
+      const read = (question: Question) => api.ok('GET', `/api/v1/questions/${question.id}`);
+      await vi.waitFor(async () => {
+        expect(await read(first)).toMatchObject({ status: 'answered', answered_by: 'terminal' });
+      }, patience);
+      await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'ask once more' });
+      const second = await openQuestion(api, id);
+      await api.ok('POST', `/api/v1/sessions/${id}:stop`);
+      await vi.waitFor(async () => {
+        expect(await read(second)).toMatchObject({ status: 'closed', answered_by: null });
+      }, patience);
+    },
+  );
 
   test('an open question survives a restart of the daemon', async ({ newDaemon }) => {
     const before = await startAgentDaemon();
@@ -97,7 +101,7 @@ describe.skipIf(noTmux).concurrent(`questions in tmux${noTmux ? ` (${noTmux})` :
     expect(questions).toHaveLength(1);
   });
 
-  test('a policy answers without a person, and says so', async ({ newDaemon }) => {
+  again('a policy answers without a person, and says so', async ({ newDaemon }) => {
     const policy = '[{tool: "Bash(make *)", action: allow}, {tool: execute, action: deny}]';
     const { api, workdir, log } = await newDaemon({ flags: { 'permissions-policy': policy } });
     const answerTo = async (prompt: string) => {

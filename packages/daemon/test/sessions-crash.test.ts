@@ -13,11 +13,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { tmuxSocket } from '@millrace/daemon/config';
 import { afterEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { listProcesses } from '../src/sessions/drivers/headless.js';
 import { ApiClient } from './support/client.js';
 import { noLocalModel } from './support/daemon.js';
 import { installFakeAgent } from './support/fake-agent.js';
 import { gitIdentity, noTmux, removeSessions, spawn, until } from './support/sessions.js';
+
+const again = inCampaign('process');
 
 const ctl = fileURLToPath(new URL('../../../bin/ctl', import.meta.url));
 const children: ChildProcess[] = [];
@@ -145,7 +148,7 @@ async function openQuestions(api: ApiClient, id: string, count: number) {
   return read();
 }
 
-test('headless questions: can be answered after the daemon was killed', async () => {
+again('headless questions: can be answered after the daemon was killed', async () => {
   const home = await newHome();
   const cwd = join(home, 'work');
   const first = await serve(home);

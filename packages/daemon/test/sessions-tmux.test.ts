@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tmuxSocket } from '@millrace/daemon/config';
 import { describe, expect, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { listProcesses } from '../src/sessions/drivers/headless.js';
 import {
   agentTest as test,
@@ -12,6 +13,8 @@ import {
   until,
   untilIs,
 } from './support/sessions.js';
+
+const again = inCampaign('process', test);
 
 const likeGemini = {
   'backends-extra': '[{id: asks-trust, binary: asks-trust, like: gemini}]',
@@ -86,7 +89,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     expect(lines.filter((line: string) => line === 'prompt: hello')).toHaveLength(1);
   });
 
-  test('an answer may be a text, and a permission may be denied', async ({ newDaemon }) => {
+  again('an answer may be a text, and a permission may be denied', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const request = { prompt: 'ask then write a.txt', backend: 'claude', cwd: workdir };
     const [yes, no] = await Promise.all([spawn(api, request), spawn(api, request)]);
@@ -99,7 +102,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     expect(lines).toContain('● Then I leave it.');
   });
 
-  test('a limit shows on the screen, and says when it ends', async ({ newDaemon }) => {
+  again('a limit shows on the screen, and says when it ends', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
     const before = Date.now();
     const { id } = await spawn(api, { prompt: 'limit 45', backend: 'claude', cwd: workdir });
@@ -113,18 +116,19 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     expect(idle.limited_until).toBeNull();
   });
 
-  test('a turn that ends in an API error is a failed turn, until the next one', async ({
-    newDaemon,
-  }) => {
-    const { api, workdir } = await newDaemon();
-    const { id } = await spawn(api, { prompt: 'fail 500', backend: 'claude', cwd: workdir });
-    const failed = await until(api, id, 'idle');
-    const error = 'API Error: 500 {"type":"error"}';
-    expect(failed).toMatchObject({ turn_error: error, last_error: error });
-    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'say better now' });
-    const idle = await until(api, id, 'idle');
-    expect(idle.turn_error).toBeNull();
-  });
+  again(
+    'a turn that ends in an API error is a failed turn, until the next one',
+    async ({ newDaemon }) => {
+      const { api, workdir } = await newDaemon();
+      const { id } = await spawn(api, { prompt: 'fail 500', backend: 'claude', cwd: workdir });
+      const failed = await until(api, id, 'idle');
+      const error = 'API Error: 500 {"type":"error"}';
+      expect(failed).toMatchObject({ turn_error: error, last_error: error });
+      await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'say better now' });
+      const idle = await until(api, id, 'idle');
+      expect(idle.turn_error).toBeNull();
+    },
+  );
 
   test('an agent that ends by itself is done or errored, by its code', async ({ newDaemon }) => {
     const { api, workdir } = await newDaemon();
@@ -188,7 +192,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     await vi.waitFor(hasGoneOn, { timeout: 60_000 });
   });
 
-  test('a CLI with an unknown screen gets its prompt by paste', async ({ newDaemon }) => {
+  again('a CLI with an unknown screen gets its prompt by paste', async ({ newDaemon }) => {
     const daemon = await newDaemon();
     const { api, workdir, home } = daemon;
     const program = '#!/bin/sh\nprintf "ready? "\nread -r line\necho "got: $line"\nread -r more\n';
@@ -214,7 +218,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     );
   });
 
-  test('an agent that does not take a text is said not to', async ({ newDaemon }) => {
+  again('an agent that does not take a text is said not to', async ({ newDaemon }) => {
     const { api, workdir, home } = await newDaemon();
     const noHelp = '[ "$1" = --help ] && exit 1';
     const program = `#!/bin/sh\n${noHelp}\nstty -echo -icanon\necho ready\nexec sleep 600\n`;
@@ -228,7 +232,7 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     expect(refusal.detail).toContain('did not take the text');
   });
 
-  test('a data directory with a long path has its socket elsewhere', async ({ newDaemon }) => {
+  again('a data directory with a long path has its socket elsewhere', async ({ newDaemon }) => {
     const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-long-')));
     const data = join(home, 'x'.repeat(60), 'it’s #1; "data"'.padEnd(60, 'y'));
     const { api, workdir } = await newDaemon({ home, flags: { data } });
@@ -241,24 +245,25 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     expect(lines).toContain('● hello');
   });
 
-  test('requests that cross each other start and end an agent once at a time', async ({
-    newDaemon,
-  }) => {
-    const { api, workdir } = await newDaemon();
-    const { id } = await spawn(api, { prompt: 'say one', backend: 'claude', cwd: workdir });
-    await until(api, id, 'idle');
-    const post = (what: string) =>
-      api.send({ method: 'POST', path: `/api/v1/sessions/${id}:${what}` });
-    const replies = await Promise.all(['restart', 'restart', 'stop', 'restart'].map(post));
-    for (const { status } of replies) expect([200, 409]).toContain(status);
-    expect((await post('stop')).json.status).toBe('done');
-    expect((await post('restart')).status).toBe(200);
-    await until(api, id, 'idle');
-    const agents = (await listProcesses()).filter(({ args }) => args[1]?.includes(id));
-    expect(agents).toHaveLength(1);
-  });
+  again(
+    'requests that cross each other start and end an agent once at a time',
+    async ({ newDaemon }) => {
+      const { api, workdir } = await newDaemon();
+      const { id } = await spawn(api, { prompt: 'say one', backend: 'claude', cwd: workdir });
+      await until(api, id, 'idle');
+      const post = (what: string) =>
+        api.send({ method: 'POST', path: `/api/v1/sessions/${id}:${what}` });
+      const replies = await Promise.all(['restart', 'restart', 'stop', 'restart'].map(post));
+      for (const { status } of replies) expect([200, 409]).toContain(status);
+      expect((await post('stop')).json.status).toBe('done');
+      expect((await post('restart')).status).toBe(200);
+      await until(api, id, 'idle');
+      const agents = (await listProcesses()).filter(({ args }) => args[1]?.includes(id));
+      expect(agents).toHaveLength(1);
+    },
+  );
 
-  test('twenty agents work at once, and nothing of them is left behind', async ({ newDaemon }) => {
+  again('twenty agents work at once, and nothing of them is left behind', async ({ newDaemon }) => {
     const daemon = await newDaemon();
     const { api, workdir, home } = daemon;
     const names = Array.from({ length: 20 }, (_, n) => `agent-${n}`);

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { listProcesses } from '../src/sessions/drivers/headless.js';
 import {
   agentTest as test,
@@ -12,6 +13,8 @@ import {
   type AgentDaemon,
   type Session,
 } from './support/sessions.js';
+
+const again = inCampaign('process', test);
 
 /** A request for a headless run of the fake agent. */
 function headless(daemon: AgentDaemon, prompt: string, more: object = {}): object {
@@ -59,7 +62,7 @@ test('a headless run is given its prompt, works, and is done', async ({ newDaemo
   expect(rest).toEqual({ lines: [], next });
 });
 
-test('output is read on from where the last answer ended', async ({ newDaemon }) => {
+again('output is read on from where the last answer ended', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { id } = await spawn(daemon.api, headless(daemon, 'write a.txt write b.txt say three'));
   await until(daemon.api, id, 'done');
@@ -81,7 +84,7 @@ test('output is read on from where the last answer ended', async ({ newDaemon })
   expect(last).toEqual({ lines: ['three'], next: after });
 });
 
-test('a run that fails says how', async ({ newDaemon }) => {
+again('a run that fails says how', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { id } = await spawn(daemon.api, headless(daemon, 'crash 3'));
   expect(await until(daemon.api, id, 'errored')).toMatchObject({
@@ -127,7 +130,7 @@ test('a restarted run goes on with the session that the backend has', async ({ n
   expect(done.restart_count).toBe(1);
 });
 
-test('a run that asks for it is restarted by itself', async ({ newDaemon }) => {
+again('a run that asks for it is restarted by itself', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const { id } = await spawn(
@@ -379,23 +382,24 @@ test('a cap holds also where savings and insights are off, and not where the gat
   await until(open.api, id, 'done');
 });
 
-test('what became of sessions shows in the insights as soon as they have ended', async ({
-  newDaemon,
-}) => {
-  const daemon = await newDaemon();
-  const { api } = daemon;
-  const well = await spawn(api, headless(daemon, 'say hello'));
-  const badly = await spawn(api, headless(daemon, 'crash 3'));
-  await until(api, well.id, 'done');
-  await until(api, badly.id, 'errored');
-  expect(await api.ok('GET', '/api/v1/insights')).toMatchObject({
-    sessions: 2,
-    durations: { overall: { sessions: 2 }, by_backend: [{ key: 'claude', sessions: 2 }] },
-    error_rates: expect.arrayContaining([
-      { by: 'backend', key: 'claude', sessions: 2, errors: 1, rate: 0.5 },
-    ]),
-  });
-});
+again(
+  'what became of sessions shows in the insights as soon as they have ended',
+  async ({ newDaemon }) => {
+    const daemon = await newDaemon();
+    const { api } = daemon;
+    const well = await spawn(api, headless(daemon, 'say hello'));
+    const badly = await spawn(api, headless(daemon, 'crash 3'));
+    await until(api, well.id, 'done');
+    await until(api, badly.id, 'errored');
+    expect(await api.ok('GET', '/api/v1/insights')).toMatchObject({
+      sessions: 2,
+      durations: { overall: { sessions: 2 }, by_backend: [{ key: 'claude', sessions: 2 }] },
+      error_rates: expect.arrayContaining([
+        { by: 'backend', key: 'claude', sessions: 2, errors: 1, rate: 0.5 },
+      ]),
+    });
+  },
+);
 
 test('without tmux the default is headless, and tmux is refused', async ({ newDaemon }) => {
   const agent = await newDaemon({ path: '/nowhere' });
@@ -432,7 +436,7 @@ test('a headless run takes no input, and nobody can be found under a wrong id', 
   await api.refused({ path: `${nobody}/output` }, 404, 'SESSION_NOT_FOUND');
 });
 
-test('sessions are listed newest first and name their parents', async ({ newDaemon }) => {
+again('sessions are listed newest first and name their parents', async ({ newDaemon }) => {
   const daemon = await newDaemon();
   const { api } = daemon;
   const parent = await spawn(api, headless(daemon, 'say one', { name: 'first', tags: ['a', 'b'] }));

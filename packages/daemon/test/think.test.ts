@@ -2,9 +2,12 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
 import { FakeModel, type FakeModelOptions } from './support/fake-ollama.js';
+
+const again = inCampaign('process');
 
 let home: string;
 let clis: FakeClis;
@@ -55,14 +58,14 @@ test('the first free backend answers, with the prompt from stdin', async () => {
   });
 });
 
-test('a program that takes no stdin has the prompt as one argument', async () => {
+again('a program that takes no stdin has the prompt as one argument', async () => {
   clis.add('copilot', 'process.stdout.write(JSON.stringify({ args, prompt }));');
   await startWith(['copilot']);
   const { text } = await think('two words; rm -rf $HOME');
   expect(JSON.parse(text)).toEqual({ args: ['--prompt', 'two words; rm -rf $HOME'], prompt: '' });
 });
 
-test('a prompt that no argument can hold is passed to the next backend', async () => {
+again('a prompt that no argument can hold is passed to the next backend', async () => {
   clis.add('copilot', 'process.stdout.write("asked");');
   clis.add('gemini', 'process.stdout.write(String(prompt.length));');
   await startWith(['copilot', 'gemini']);
@@ -136,7 +139,7 @@ test('a rate limit passes the backend over for the configured time', async () =>
   expect(Date.parse((await daemon.api.row('gemini')).limited_until!)).toBe(until);
 });
 
-test('a reset that the program names further away counts', async () => {
+again('a reset that the program names further away counts', async () => {
   const resetsAt = Math.floor(Date.now() / 1000) + 7_200;
   const line = { status: 'rejected', rateLimitType: 'five_hour', resetsAt };
   clis.add('claude', `console.log(${JSON.stringify(JSON.stringify(line))});`);
@@ -156,7 +159,7 @@ test('a reset that the program names further away counts', async () => {
   expect(Math.abs(amp - Date.now() - 900_000)).toBeLessThan(60_000);
 });
 
-test('an answer that talks about limits is an answer', async () => {
+again('an answer that talks about limits is an answer', async () => {
   const answer = 'The API says 429: rate limit.\nSo retry after 30 s.\nQUOTA_EXHAUSTED means wait.';
   clis.add('gemini', `process.stdout.write(${JSON.stringify(answer)});`);
   await startWith(['gemini']);
@@ -189,7 +192,7 @@ test('a backend that becomes paid while another one thinks is not asked any more
   expect(existsSync(witness!)).toBe(false);
 });
 
-test('a program that is gone since the last look is passed over', async () => {
+again('a program that is gone since the last look is passed over', async () => {
   clis.add('gemini', 'process.stdout.write("gemini");');
   await startWith(['gemini']);
   clis.remove('gemini');
@@ -219,19 +222,22 @@ test('a program that hangs is ended with everything it started', async () => {
   expect(alive).toEqual([]);
 });
 
-test('a program that exits and leaves something with its pipes open does not hold up the answer', async () => {
-  const pids = join(home, 'pids');
-  clis.add(
-    'gemini',
-    `const { spawn } = require('node:child_process');
+again(
+  'a program that exits and leaves something with its pipes open does not hold up the answer',
+  async () => {
+    const pids = join(home, 'pids');
+    clis.add(
+      'gemini',
+      `const { spawn } = require('node:child_process');
      const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' });
      require('node:fs').writeFileSync(${JSON.stringify(pids)}, String(child.pid));
      process.stdout.write('done', () => process.exit(0));`,
-  );
-  await startWith(['gemini']);
-  expect(await think()).toMatchObject({ backend: 'gemini', text: 'done' });
-  await expect.poll(() => isAlive(Number(readFileSync(pids, 'utf8')))).toBe(false);
-});
+    );
+    await startWith(['gemini']);
+    expect(await think()).toMatchObject({ backend: 'gemini', text: 'done' });
+    await expect.poll(() => isAlive(Number(readFileSync(pids, 'utf8')))).toBe(false);
+  },
+);
 
 function isAlive(pid: number): boolean {
   try {
@@ -243,7 +249,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a program that never stops talking is ended', async () => {
+again('a program that never stops talking is ended', async () => {
   clis.add('gemini', 'const x = "y".repeat(65536); for (;;) require("node:fs").writeSync(1, x);');
   await startWith(['gemini']);
   expect((await think()).tried[0]).toEqual({
@@ -275,7 +281,7 @@ test('when the caller goes away, so does the program', async () => {
   await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
 });
 
-test('when the daemon stops, so do its programs', async () => {
+again('when the daemon stops, so do its programs', async () => {
   const pids = join(home, 'pids');
   clis.add(
     'gemini',
@@ -300,7 +306,7 @@ test('a program sees no variable of the daemon and no project', async () => {
   expect(JSON.parse((await think()).text)).toEqual({ own: [], files: [], some: 'passed on' });
 });
 
-test('local_only asks nobody but the local model', async () => {
+again('local_only asks nobody but the local model', async () => {
   clis.add('gemini', 'process.stdout.write("gemini");');
   await startModel({
     protocol: 'openai',
@@ -319,7 +325,7 @@ test('local_only asks nobody but the local model', async () => {
   expect(await think()).toEqual({ backend: null, text: null, degraded: true, tried: [] });
 });
 
-test('the local model of the config is the one that is asked', async () => {
+again('the local model of the config is the one that is asked', async () => {
   await startModel({ protocol: 'ollama', models: ['a', 'b'], answer: (_, name) => name });
   await startWith([], { 'backends-local-model': 'b' });
   expect(await think()).toMatchObject({ backend: 'local', text: 'b' });
@@ -341,7 +347,7 @@ test.each<[string, Partial<FakeModelOptions>, string]>([
   expect((await daemon.api.row('local')).limited_until).toBe(null);
 });
 
-test('many thoughts at once are all answered, a few at a time', async () => {
+again('many thoughts at once are all answered, a few at a time', async () => {
   const running = join(home, 'running');
   clis.add(
     'gemini',

@@ -2,9 +2,12 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { expectSchema } from './support/client.js';
 import { endDaemon } from './support/sessions.js';
 import { WorkbenchDaemon } from './support/workbench.js';
+
+const again = inCampaign('process');
 
 let bench: WorkbenchDaemon;
 beforeAll(async () => {
@@ -46,31 +49,34 @@ test('an agent’s work is reviewed, committed and merged over REST, and the log
   ]);
 });
 
-test.each(['merge', 'squash', 'rebase'])(
-  'board: a session merged here by %s is done until it has commits again',
-  async (strategy) => {
-    const { api } = bench.daemon;
-    const { path, id, work } = await bench.agent(`board-${strategy}`);
-    const column = async () => {
-      const { columns } = (await api.ok('GET', '/api/v1/board')) as DaemonSchema<'Board'>;
-      return columns.find(({ sessions }) => sessions.some((one) => one.id === id))?.name;
-    };
-    writeFileSync(join(work.path, `${strategy}.txt`), 'made');
-    await api.ok('POST', `${path}:commit`);
-    expect(await column()).toBe('review');
-    await api.ok('POST', `${path}:merge`, { strategy });
-    expect(await column()).toBe('done');
-    const session = await api.ok('GET', path);
-    expectSchema('Session', session);
-    expect(session.merged_at).toEqual(expect.any(String));
-    writeFileSync(join(work.path, `${strategy}-late.txt`), 'late');
-    await api.ok('POST', `${path}:commit`);
-    expect(await column()).toBe('review');
-    expect((await api.ok('GET', path)).merged_at).toBeNull();
-  },
-);
+const doneUntil = (how: string) => `board: ${how} is done until it has commits again`;
 
-test.each(['--no-ff', '--ff-only'])(
+test(doneUntil('a session merged here by merge'), () => mergeHere('merge'));
+again(doneUntil('a session merged here by squash'), () => mergeHere('squash'));
+again(doneUntil('a session merged here by rebase'), () => mergeHere('rebase'));
+
+async function mergeHere(strategy: string): Promise<void> {
+  const { api } = bench.daemon;
+  const { path, id, work } = await bench.agent(`board-${strategy}`);
+  const column = async () => {
+    const { columns } = (await api.ok('GET', '/api/v1/board')) as DaemonSchema<'Board'>;
+    return columns.find(({ sessions }) => sessions.some((one) => one.id === id))?.name;
+  };
+  writeFileSync(join(work.path, `${strategy}.txt`), 'made');
+  await api.ok('POST', `${path}:commit`);
+  expect(await column()).toBe('review');
+  await api.ok('POST', `${path}:merge`, { strategy });
+  expect(await column()).toBe('done');
+  const session = await api.ok('GET', path);
+  expectSchema('Session', session);
+  expect(session.merged_at).toEqual(expect.any(String));
+  writeFileSync(join(work.path, `${strategy}-late.txt`), 'late');
+  await api.ok('POST', `${path}:commit`);
+  expect(await column()).toBe('review');
+  expect((await api.ok('GET', path)).merged_at).toBeNull();
+}
+
+again.each(['--no-ff', '--ff-only'])(
   'board: a branch merged by hand with %s is done until it has commits again',
   async (how) => {
     const { api } = bench.daemon;

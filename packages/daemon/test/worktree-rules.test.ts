@@ -9,6 +9,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, vi } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import {
   agentTest as test,
   gitIn,
@@ -18,6 +19,8 @@ import {
   untilIs,
   type AgentDaemon,
 } from './support/sessions.js';
+
+const again = inCampaign('process', test);
 
 /** A server of one file that says where it runs. */
 const server = `exec '${process.execPath}' -e 'require("http").createServer((q, a) => a.end(process.cwd())).listen(process.env.PORT, "127.0.0.1")'`;
@@ -92,22 +95,23 @@ describe.concurrent('rules for worktrees', () => {
     await daemon.api.refused({ method: 'POST', path }, 409, 'SESSION_STATE');
   });
 
-  test('settings have rules too, serve by themselves, and a stop ends setup and server', async ({
-    newDaemon,
-  }) => {
-    const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-rules-')));
-    const repo = repoIn(home, 'worktree: {setup: touch by-file}\n');
-    const rules = { setup: ['touch made'], serve: server, serve_auto: true };
-    const repos = JSON.stringify([{ path: repo, worktree: rules }]);
-    const { api } = await newDaemon({ home, flags: { repos, 'worktrees-repo-config': 'false' } });
-    const { id } = await spawn(api, request(repo, { prompt: 'sleep 60' }));
-    const { worktree, serve } = await untilIs(api, id, ({ serve: now }) => !!now, true);
-    expect(existsSync(join(worktree!, 'made'))).toBe(true);
-    expect(existsSync(join(worktree!, 'by-file'))).toBe(false);
-    await api.ok('POST', `/api/v1/sessions/${id}:stop`);
-    await untilIs(api, id, ({ serve: now }) => now ?? null, null);
-    await vi.waitFor(() => expect(fetch(serve!.url)).rejects.toThrow());
-  });
+  again(
+    'settings have rules too, serve by themselves, and a stop ends setup and server',
+    async ({ newDaemon }) => {
+      const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-rules-')));
+      const repo = repoIn(home, 'worktree: {setup: touch by-file}\n');
+      const rules = { setup: ['touch made'], serve: server, serve_auto: true };
+      const repos = JSON.stringify([{ path: repo, worktree: rules }]);
+      const { api } = await newDaemon({ home, flags: { repos, 'worktrees-repo-config': 'false' } });
+      const { id } = await spawn(api, request(repo, { prompt: 'sleep 60' }));
+      const { worktree, serve } = await untilIs(api, id, ({ serve: now }) => !!now, true);
+      expect(existsSync(join(worktree!, 'made'))).toBe(true);
+      expect(existsSync(join(worktree!, 'by-file'))).toBe(false);
+      await api.ok('POST', `/api/v1/sessions/${id}:stop`);
+      await untilIs(api, id, ({ serve: now }) => now ?? null, null);
+      await vi.waitFor(() => expect(fetch(serve!.url)).rejects.toThrow());
+    },
+  );
 
   test('copy does not leave the worktree, and wrong rules are named', async ({ newDaemon }) => {
     const daemon = await newDaemon();
@@ -128,7 +132,7 @@ describe.concurrent('rules for worktrees', () => {
     expect(error).toContain('worktree.copy[0] must be a path inside of the repository');
   });
 
-  test('branches: uncommitted files are counted', async ({ newDaemon }) => {
+  again('branches: uncommitted files are counted', async ({ newDaemon }) => {
     const daemon = await newDaemon();
     const { api } = daemon;
     const repo = repoWith(daemon);

@@ -192,7 +192,7 @@ test('metrics: machine, daemon and agents, current and over time', async () => {
   });
 });
 
-test.each(appearancesOf(import.meta.url))(
+again.each(appearancesOf(import.meta.url))(
   'backends, spend, metrics: accessible at $width in $theme',
   async (appearance) => {
     const watched = await fleet.open('/', appearance);

@@ -320,7 +320,7 @@ again.each(appearancesOf(import.meta.url))(
   },
 );
 
-describe('the gallery of a development build', () => {
+describe('the gallery of a development build', { tags: 'campaign-browser' }, () => {
   let server: ViteDevServer;
   let cacheDir = '';
   beforeAll(async () => {

@@ -12,6 +12,7 @@ import {
   StatusSchema,
 } from '@millrace/contract/queue-grpc';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { createDelivery } from '../src/delivery/index.js';
 import { queueV1 } from './support/grpc-handler.js';
 import {
@@ -21,6 +22,8 @@ import {
   type TestServer,
   type TestOptions,
 } from './support/server.js';
+
+const again = inCampaign('cases');
 
 const mebibyte = 2 ** 20;
 const grpcAt = { grpc: { host: '127.0.0.1', port: 0 } };
@@ -150,7 +153,7 @@ test('gRPC: a compressed message counts by its decompressed size', async () => {
   expect(detailsOf(details)).toEqual({ reason: 'PAYLOAD_TOO_LARGE' });
 });
 
-test('gRPC: connections above max_connections are closed', async () => {
+again('gRPC: connections above max_connections are closed', async () => {
   const { url } = await start({ max_connections: 3 });
   const sockets = Array.from({ length: 8 }, () => connect(Number(url.port), url.hostname));
   onTestFinished(() => sockets.forEach((socket) => socket.destroy()));

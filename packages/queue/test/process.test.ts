@@ -1,10 +1,13 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { ctlHere } from '../../ctl/test/run-ctl.js';
 import { startHandler } from './support/handler.js';
 import { caller, listening, newHome, run, soon } from './support/process.js';
 import { newDirectory } from './support/server.js';
+
+const again = inCampaign('process');
 
 test('a server says where it listens, serves, and ends well on SIGTERM', async () => {
   const home = newHome();
@@ -47,7 +50,7 @@ test('a killed server goes on where it was', async () => {
   expect(await second.ended).toBe(0);
 });
 
-test('tokens are read again on SIGHUP', async () => {
+again('tokens are read again on SIGHUP', async () => {
   const home = newHome();
   const server = run([`--config=${join(home, 'queue.yaml')}`]);
   const client = caller((await listening(server))['http']!);
@@ -107,28 +110,31 @@ test.each([
   expect(err).not.toContain('    at ');
 });
 
-test('a server waits for a database that does not answer, and does not tell its password', async () => {
-  const server = run([
-    `--config=${join(newHome(), 'queue.yaml')}`,
-    '--storage=postgres://u:secret@127.0.0.1:1/db',
-  ]);
-  await expect
-    .poll(() => server.stderr().split('waits for its storage').length, soon)
-    .toBeGreaterThan(3);
-  expect(server.child.exitCode).toBeNull();
-  expect(server.stderr()).toContain('ECONNREFUSED');
-  expect(server.stderr()).not.toContain('secret');
-  server.child.kill('SIGTERM');
-  await server.ended;
-});
+again(
+  'a server waits for a database that does not answer, and does not tell its password',
+  async () => {
+    const server = run([
+      `--config=${join(newHome(), 'queue.yaml')}`,
+      '--storage=postgres://u:secret@127.0.0.1:1/db',
+    ]);
+    await expect
+      .poll(() => server.stderr().split('waits for its storage').length, soon)
+      .toBeGreaterThan(3);
+    expect(server.child.exitCode).toBeNull();
+    expect(server.stderr()).toContain('ECONNREFUSED');
+    expect(server.stderr()).not.toContain('secret');
+    server.child.kill('SIGTERM');
+    await server.ended;
+  },
+);
 
-test('without a tokens file the server says how to get one', async () => {
+again('without a tokens file the server says how to get one', async () => {
   const server = run([`--data=${newDirectory()}`, '--listen=127.0.0.1:0']);
   expect(await server.ended).toBe(2);
   expect(server.stderr().trim()).toMatch(/^ctl: tokens_file is not set.*`ctl queue token new`/);
 });
 
-test('an error in the config file is reported with its line', async () => {
+again('an error in the config file is reported with its line', async () => {
   const home = newHome('drain_timout_ms: 5\n');
   const server = run([`--config=${join(home, 'queue.yaml')}`]);
   expect(await server.ended).toBe(2);

@@ -19,8 +19,11 @@ import {
   type TaskTypes,
 } from '@millrace/worker';
 import { expect, onTestFinished, test } from 'vitest';
+import { inCampaign } from '../../../test/support/campaign.js';
 import { createDelivery } from '../src/delivery/index.js';
 import { makeQueue, newEmbeddedStore, startTestServer, tokens } from './support/server.js';
+
+const again = inCampaign('cases');
 
 const tasks = defineTasks<{ a: unknown }>();
 const soon = { timeout: 30_000, interval: 10 };
@@ -185,7 +188,7 @@ test('session: events go on where they were after a lost connection, without a r
   await expect(queue.events({ after: '0.0' }).ready).rejects.toMatchObject({ status: 410 });
 });
 
-test('session: a batch of events is sent for each call, and a dropped stream ends', async () => {
+again('session: a batch of events is sent for each call, and a dropped stream ends', async () => {
   const server = await serve();
   const queue = use({ url: server.url });
   const grpc = new URL(server.running.listeners.find(({ listener }) => listener === 'grpc')!.url);
@@ -229,7 +232,7 @@ test('session: a batch of events is sent for each call, and a dropped stream end
   expect(await say({ events: [{ call: 6, of: 1 }] }, 6)).toEqual({ call: 6, body: null });
 });
 
-test('session: uses the next of several servers when one is away', async () => {
+again('session: uses the next of several servers when one is away', async () => {
   const [one, two] = [await serve(), await serve()];
   const queue = use({ urls: ['http://127.0.0.1:9', one.url, two.url] });
   const { id } = await queue.submit('mail', 'a', 1);
@@ -372,7 +375,7 @@ test('session: upgrades are refused without a valid token, and a peer that reset
   expect((await queue.submit('mail', 'a', 1)).status).toBe('PENDING');
 });
 
-test('session: an idle session stays open longer than a peer may stay silent', async () => {
+again('session: an idle session stays open longer than a peer may stay silent', async () => {
   const server = await serve();
   const queue = use({ url: server.url });
   const worker = queue.createWorker({ queue: 'mail' }, { a: () => 'done' });

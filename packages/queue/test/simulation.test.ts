@@ -26,7 +26,7 @@ test(
 );
 
 test('simulation: all invariants hold on the embedded store', patience, async () => {
-  const { tally } = await simulateQueue(campaignSize({ quick: 2, full: 4 }), { store: 'embedded' });
+  const { tally } = await simulateQueue(campaignSize({ quick: 1, full: 4 }), { store: 'embedded' });
   expect(tally.tasks).toBeGreaterThan(20);
 });
 

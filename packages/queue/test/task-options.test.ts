@@ -22,7 +22,11 @@ const openStore = async (kind: string) => {
   return openPostgresStore(await postgres.database('options'), world);
 };
 
-describe.each(['embedded', 'postgres'])('tasks with options on the %s store', (kind) => {
+const name = (kind: string) => `tasks with options on the ${kind} store`;
+describe(name('embedded'), () => testOptions('embedded'));
+describe(name('postgres'), { tags: 'campaign-store' }, () => testOptions('postgres'));
+
+function testOptions(kind: string): void {
   let server: TestServer;
   beforeAll(async () => {
     const store = await openStore(kind);
@@ -234,4 +238,4 @@ describe.each(['embedded', 'postgres'])('tasks with options on the %s store', (k
     const refused = await server.as('admin', { path });
     expect([refused.status, (refused.body as any).code]).toEqual([403, 'FORBIDDEN']);
   });
-});
+}

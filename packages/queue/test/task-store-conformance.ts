@@ -21,8 +21,12 @@ import { workerTests } from './task-store/workers.js';
 import { Fixture, type StoreMaker } from './task-store/fixture.js';
 
 /** Conformance tests for task stores; `maker` creates an empty store for each test. */
-export function testTaskStore(name: string, maker: StoreMaker): void {
-  describe(`${name} as a task store`, () => {
+export function testTaskStore(
+  name: string,
+  maker: StoreMaker,
+  options: { tags?: string } = {},
+): void {
+  describe(`${name} as a task store`, options, () => {
     const fixture = new Fixture(maker);
     queueTests(fixture);
     submitTests(fixture);

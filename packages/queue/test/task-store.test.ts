@@ -12,11 +12,12 @@ import { MemoryStore } from './support/memory-store/index.js';
 import type { TaskStore } from '../src/storage/port/task-store.js';
 import { testTaskStore } from './task-store-conformance.js';
 
-testTaskStore('The memory store', {
+const memory = {
   open: async () => new MemoryStore(),
-  reopen: async (store) => store,
-  close: (store) => store.close(),
-});
+  reopen: async (store: TaskStore) => store,
+  close: (store: TaskStore) => store.close(),
+};
+testTaskStore('The memory store', memory, { tags: 'campaign-store' });
 
 const directories = new Map<TaskStore, string>();
 const open = async (directory: string) => {

@@ -2,7 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { campaignSize } from '../../../test/support/campaign.js';
+import { campaignSize, inCampaign } from '../../../test/support/campaign.js';
+
+const again = inCampaign('store');
 
 const script = fileURLToPath(new URL('../../../scripts/crash.mjs', import.meta.url));
 const rounds = campaignSize({ quick: 1, full: 5 });
@@ -10,11 +12,9 @@ const rounds = campaignSize({ quick: 1, full: 5 });
 /** Set MILLRACE_SEED to repeat a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
 
-const servers = [
-  ['embedded', 'their server'],
-  ['postgres', 'two servers on PostgreSQL'],
-] as const;
-const title = `%s: workers and %s killed ${rounds} times lose no task (seed ${seed})`;
+/** `npm test` kills each kind of work on one store. */
+const times = `killed ${rounds} times`;
+const patience = 400_000;
 
 /** Runs a campaign as its command does. */
 async function crash(name: string, store: string): Promise<Record<string, number>> {
@@ -33,18 +33,25 @@ async function crash(name: string, store: string): Promise<Record<string, number
   return report;
 }
 
-test.each(servers)(title, { timeout: 400_000 }, async (store) => {
+const workers = `workers and servers ${times} lose no task (seed ${seed})`;
+test(`embedded: ${workers}`, () => crashWorkers('embedded'), patience);
+again(`postgres: ${workers}`, () => crashWorkers('postgres'), patience);
+
+async function crashWorkers(store: string): Promise<void> {
   const report = await crash('queue-workers', store);
   expect(report['serverKills']! + report['workerKills']!).toBeGreaterThanOrEqual(rounds);
   expect(report['tasks']).toBeGreaterThan(100);
-});
+}
 
-const flows = `%s: flows killed ${rounds} times lose no step, signal or child (seed ${seed})`;
-test.each(servers)(flows, { timeout: 400_000 }, async (store) => {
+const flows = `flows ${times} lose no step, signal or child (seed ${seed})`;
+again(`embedded: ${flows}`, () => crashFlows('embedded'), patience);
+test(`postgres: ${flows}`, () => crashFlows('postgres'), patience);
+
+async function crashFlows(store: string): Promise<void> {
   const { serverKills, workerKills, databaseKills, ...report } = await crash('flows', store);
   expect(serverKills! + workerKills! + databaseKills!).toBeGreaterThanOrEqual(rounds);
   expect(report['steps']).toBeGreaterThanOrEqual(2 * report['flows']!);
-});
+}
 
 const start = (attempt: number, more: object = {}) => ({
   id: 'a',

@@ -2,11 +2,14 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import type { Session } from '../sessions/port.js';
 import { memorySessions } from '../sessions/sessions.test-support.js';
 import { ComparisonCache, Round } from './inspection.js';
 import { programCalls } from './programs.js';
 import { Workshop, type Repository } from './repositories.test-support.js';
+
+const again = inCampaign('cases');
 
 let shop: Workshop;
 let memory: ComparisonCache;
@@ -144,7 +147,7 @@ describe('merged is', () => {
     expect(await merged()).toBe(false);
   });
 
-  test('not a branch whose own commits were taken back', async () => {
+  again('not a branch whose own commits were taken back', async () => {
     work.commit('one');
     work.git('reset', '--quiet', '--hard', 'main');
     expect(await inspect(work)).toMatchObject({ ahead: 0, merged: false });
@@ -178,7 +181,7 @@ describe('merged is', () => {
     expect(await merged()).toBe(true);
   });
 
-  test('a branch of somebody else that was merged by a commit', async () => {
+  again('a branch of somebody else that was merged by a commit', async () => {
     work.commit('one');
     mill.commit('other');
     mill.git('merge', '--quiet', '--no-ff', '--no-edit', 'feature');
@@ -322,7 +325,12 @@ describe('a program that takes too long', () => {
     'diff-tree',
     'reflog',
   ];
-  test.each(commands)('a timeout of git %s keeps the earlier results', async (command) => {
+  const timeoutOf = (command: string) => `a timeout of git ${command} keeps the earlier results`;
+  const [first, ...others] = commands;
+  test(timeoutOf(first!), () => keepsEarlier(first!));
+  for (const command of others) again(timeoutOf(command), () => keepsEarlier(command));
+
+  async function keepsEarlier(command: string): Promise<void> {
     const mill = shop.repository();
     const work = mill.worktree('feature');
     if (command !== 'reflog') work.commit('one');
@@ -346,7 +354,7 @@ describe('a program that takes too long', () => {
     expect(failed).toMatchObject(
       isOptional ? { error: null } : { merged: null, error: 'git: fatal: broken' },
     );
-  });
+  }
 
   test('without git only the branch given at spawn is known', async () => {
     const work = shop.repository().worktree('feature');

@@ -8,7 +8,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import { Bench } from './workbench.test-support.js';
+
+const again = inCampaign('cases');
 
 let bench: Bench;
 beforeEach(async () => {
@@ -44,7 +47,7 @@ test('commit: takes all changes and new files, with the name of the session by d
   });
 });
 
-test('commit: the identity of the user is used where git knows it', async () => {
+again('commit: the identity of the user is used where git knows it', async () => {
   bench.repo.git('config', 'user.name', 'Grace');
   bench.repo.git('config', 'user.email', 'grace@example.org');
   write('new.txt', 'new\n');
@@ -198,7 +201,7 @@ test('rebase: replays the branch on the base; one that is up to date stays', asy
   expect(bench.work.git('status', '--porcelain')).toBe('');
 });
 
-test('rebase: a commit that the base already has is left out', async () => {
+again('rebase: a commit that the base already has is left out', async () => {
   bench.work.commit('one');
   bench.repo.commit('theirs');
   bench.repo.git('cherry-pick', 'topic');

@@ -1,7 +1,10 @@
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import { commitsOf } from '../../../engine/test/scratch.test-support.js';
 import { expectSame, inState, logged, reached, streaming, useNodes } from './support/nodes.js';
+
+const again = inCampaign('cases');
 
 const nodes = useNodes();
 
@@ -116,7 +119,7 @@ test(`follower: equal to the leader after random network faults (seed ${seed})`,
   expect((await leader.status()).seq).toBeGreaterThan(20);
 });
 
-test('follower: a slow network causes lag only', async () => {
+again('follower: a slow network causes lag only', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   const proxy = await nodes.proxy(leader.url);
@@ -235,7 +238,7 @@ test('follower: an interrupted copy keeps the old data and is retried', async ()
   await expectSame(leader, follower);
 });
 
-test('follower: the leader reports the position of two followers', async () => {
+again('follower: the leader reports the position of two followers', async () => {
   const leader = await nodes.start();
   const docs = leader.client.collection('docs');
   await docs.insert({ n: 0 });

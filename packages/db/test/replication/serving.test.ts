@@ -4,10 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect } from '@millrace/db/client';
 import { afterAll, expect, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import { GrpcClient } from '../server/support/grpc.js';
 import { keysYaml } from '../server/support/keys.js';
 import { RestClient } from '../server/support/rest.js';
 import { expectSame, inState, logged, reached, streaming, useNodes } from './support/nodes.js';
+
+const again = inCampaign('cases');
 
 const nodes = useNodes();
 const scratch = mkdtempSync(join(tmpdir(), 'mr-serving-'));
@@ -94,7 +97,7 @@ test('follower: min_seq waits for the commit or refuses REPLICA_BEHIND', async (
   expect((await transaction).readSeq).toBe(record.seq);
 });
 
-test('follower: without a first copy it is live but not ready', async () => {
+again('follower: without a first copy it is live but not ready', async () => {
   const leader = await nodes.start();
   await leader.client.collection('docs').upsert('a', { n: 1 });
   const proxy = await nodes.proxy(leader.url);
@@ -160,7 +163,7 @@ test('follower: has the indexes of its own settings', async () => {
   ]);
 });
 
-test('follower: records of one commit may swap unique values', async () => {
+again('follower: records of one commit may swap unique values', async () => {
   const collections = '{docs: {indexes: [{fields: [u], unique: true}]}}';
   const leader = await nodes.start({ collections });
   const docs = leader.client.collection('docs');

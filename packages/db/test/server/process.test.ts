@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import { ctlHere } from '../../../ctl/test/run-ctl.js';
 import { RestClient } from './support/rest.js';
+
+const again = inCampaign('process');
 
 const ctl = fileURLToPath(new URL('../../../../bin/ctl', import.meta.url));
 const anyPorts = ['--grpc=127.0.0.1:0', '--http=127.0.0.1:0', '--auth=none'];
@@ -128,7 +131,7 @@ test.each([
   expect(err.trim().split('\n')).toHaveLength(1);
 });
 
-test('process: flags override variables, which override the file', async () => {
+again('process: flags override variables, which override the file', async () => {
   const home = newDirectory();
   const file = join(home, 'db.yaml');
   writeFileSync(

@@ -1,6 +1,7 @@
 import { dbReasons, grpcCodes, type DbReason } from '@millrace/contract/db';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { freshName, plainRecord, useServer } from './support/both.js';
 import { failureOf } from './support/grpc.js';
 import { fromStruct, toFilter, toStruct, type Message } from './support/proto.js';
@@ -231,6 +232,6 @@ test('REST and gRPC return the same results', async () => {
         expect(grpc, JSON.stringify(each)).toEqual(rest);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: campaignSize({ quick: 25, full: 60 }) },
   );
 }, 400_000);

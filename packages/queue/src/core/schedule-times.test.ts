@@ -92,8 +92,11 @@ const zones = [
   'Europe/Dublin',
 ];
 
-describe.each(zones)('random daily schedules in %s', (name) => {
-  test('no run is missed or doubled over years with clock changes', () => {
+/** Both halves of the world, a change of half an hour, and a day that was left out. */
+const tried = ['Europe/Berlin', 'Australia/Lord_Howe', 'Pacific/Apia'];
+for (const name of zones) {
+  const tags = tried.includes(name) ? {} : { tags: 'campaign-cases' };
+  test(`random daily schedules in ${name}: none is missed or doubled over years`, tags, () => {
     const zone = new Zone(name);
     const random = seededRandom(name.length * 7 + name.charCodeAt(3));
     const from = Date.UTC(2010, 0, 1);
@@ -123,9 +126,9 @@ describe.each(zones)('random daily schedules in %s', (name) => {
       expect(days.size).toBe(found.length - (name === 'Pacific/Apia' ? 1 : 0));
     }
   });
-});
+}
 
-const perZone = campaignSize({ quick: 800, full: 2_000 });
+const perZone = campaignSize({ quick: 400, full: 2_000 });
 test(`one run a day over ${4 * perZone} simulated days in zones with clock changes`, () => {
   let simulated = 0;
   for (const name of ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'UTC']) {

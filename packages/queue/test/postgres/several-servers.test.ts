@@ -2,6 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { memoryLog, silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
 import { Client } from '../../src/storage/postgres/connections.js';
@@ -12,6 +13,8 @@ import { buryTasks } from '../support/tasks.js';
 import { settlementOf, someConfig, someTask } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
+
+const again = inCampaign('store');
 
 let postgres: PostgresServer;
 let url: string;
@@ -127,7 +130,7 @@ test('counts: every server shows those of all servers, right after each call', a
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
-test('counts: a commit that took long is counted when it is there, on every server', async () => {
+again('counts: a commit that took long is counted when it is there, on every server', async () => {
   const [one, other] = await openAll(2);
   const slow = new Client({ connectionString: url });
   await slow.connect();
@@ -146,7 +149,7 @@ test('counts: a commit that took long is counted when it is there, on every serv
   }
 });
 
-test('servers that open an empty database at the same time all get the same tables', async () => {
+again('servers that open an empty database at the same time all get the same tables', async () => {
   const stores = await openAll(6);
   expect(await stores[5]!.listQueues()).toHaveLength(1);
   const [first, ...others] = stores.map((store) =>
@@ -174,28 +177,31 @@ test('no task is claimed by two servers, and each of them gets some', async () =
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
-test('where few may be in flight each server takes its part, and what one leaves others get', async () => {
-  const [one, two, idle] = await openAll(3);
-  await submit(one!, newTasks(5_000));
-  const most = { maxInFlight: 10, limit: 10 };
-  const first = await claim(one!, most);
-  expect(first).toHaveLength(10);
-  expect(await claim(two!, most)).toEqual([]);
-  const succeed = (store: TaskStore, tasks: readonly WholeTask[]) =>
-    store.settle(tasks.map((task) => settlementOf(task, { kind: 'succeeded' })));
-  await succeed(one!, first);
-  // From its next look at the others on, the first one leaves the second its half.
-  await expect
-    .poll(async () => {
-      const tasks = await claim(one!, most);
-      const others = await claim(two!, most);
-      await succeed(one!, tasks);
-      await succeed(two!, others);
-      return [tasks.length, others.length];
-    }, soon)
-    .toEqual([5, 5]);
-  expect((await claim(idle!, most)).length).toBeLessThanOrEqual(5);
-});
+again(
+  'where few may be in flight each server takes its part, and what one leaves others get',
+  async () => {
+    const [one, two, idle] = await openAll(3);
+    await submit(one!, newTasks(5_000));
+    const most = { maxInFlight: 10, limit: 10 };
+    const first = await claim(one!, most);
+    expect(first).toHaveLength(10);
+    expect(await claim(two!, most)).toEqual([]);
+    const succeed = (store: TaskStore, tasks: readonly WholeTask[]) =>
+      store.settle(tasks.map((task) => settlementOf(task, { kind: 'succeeded' })));
+    await succeed(one!, first);
+    // From its next look at the others on, the first one leaves the second its half.
+    await expect
+      .poll(async () => {
+        const tasks = await claim(one!, most);
+        const others = await claim(two!, most);
+        await succeed(one!, tasks);
+        await succeed(two!, others);
+        return [tasks.length, others.length];
+      }, soon)
+      .toEqual([5, 5]);
+    expect((await claim(idle!, most)).length).toBeLessThanOrEqual(5);
+  },
+);
 
 test('limits hold over all servers together', async () => {
   const stores = await openAll(4);
@@ -215,7 +221,7 @@ test('limits hold over all servers together', async () => {
   expect(started.flat()).toHaveLength(9);
 });
 
-test('a full queue is full for all servers together', async () => {
+again('a full queue is full for all servers together', async () => {
   const stores = await openAll(4);
   const results = await Promise.all(
     Array.from({ length: 12 }, (_, i) => submit(stores[i % 4]!, newTasks(10, { maxPending: 25 }))),
@@ -314,7 +320,7 @@ test('a submit never outlives the deletion of its queue', async () => {
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
-test('the audit log is one chain, whoever writes to it', async () => {
+again('the audit log is one chain, whoever writes to it', async () => {
   const stores = await openAll(3);
   const now = systemClock.now();
   await Promise.all(
@@ -331,7 +337,7 @@ test('the audit log is one chain, whoever writes to it', async () => {
   }
 });
 
-test('a pause and a config hold everywhere as soon as they are answered', async () => {
+again('a pause and a config hold everywhere as soon as they are answered', async () => {
   const [one, two] = await openAll(2);
   await submit(one!, newTasks(10));
   const now = systemClock.now();
@@ -382,7 +388,7 @@ test('a server whose clock is an hour off keeps to the time of the database', as
   }
 });
 
-test('without SKIP LOCKED several servers expire and delete each task once', async () => {
+again('without SKIP LOCKED several servers expire and delete each task once', async () => {
   const stores = await Promise.all([1, 2, 3].map(() => open({ canSkipLocked: false })));
   await makeQueue(stores[0]!);
   const now = systemClock.now();
@@ -451,7 +457,7 @@ test('a conflict that the database undoes is tried again', async () => {
   expect(kinds.filter((kind) => kind === 'repeated')).toHaveLength(540);
 });
 
-test('a page that was begun at one server goes on at another', async () => {
+again('a page that was begun at one server goes on at another', async () => {
   const [here, there] = [
     await startTestServer({ store: await open() }),
     await startTestServer({ store: await open() }),

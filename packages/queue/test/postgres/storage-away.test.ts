@@ -3,12 +3,15 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import { serverDependencies } from '../../src/server/serve.js';
 import { startServer } from '../../src/server/server.js';
 import { httpClient, type TestRequest } from '../support/http-client.js';
 import { startHandler } from '../support/handler.js';
 import { newDirectory, testSettings, tokens } from '../support/server.js';
 import { ownPostgres, type PostgresServer } from './postgres-server.js';
+
+const again = inCampaign('process');
 
 let postgres: PostgresServer;
 beforeAll(async () => void (postgres = await ownPostgres()));
@@ -75,7 +78,7 @@ test('while the database is down submits are refused at once, and all resumes by
   await expect.poll(() => handler.received.length, soon).toBe(2);
 });
 
-test('connections that are cut are replaced', async () => {
+again('connections that are cut are replaced', async () => {
   const url = await postgres.database('cut');
   const { send, handler } = await startOn(url);
   for (let i = 1; i <= 3; i++) {
@@ -139,7 +142,7 @@ async function silentWire(to: number) {
   };
 }
 
-test('a database that only reads is not ready, and is again by itself', async () => {
+again('a database that only reads is not ready, and is again by itself', async () => {
   const { send, handler } = await startOn(await postgres.database('reads'));
   const root = await postgres.database('postgres');
   const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'reads'`;
@@ -156,20 +159,23 @@ test('a database that only reads is not ready, and is again by itself', async ()
   await expect.poll(() => handler.received.length, soon).toBeGreaterThan(0);
 });
 
-test('where the database has no place for more connections, those that are open serve', async () => {
-  const url = new URL(await postgres.database('full'));
-  const root = await postgres.database('postgres');
-  await postgres.sql(root, `CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 3`);
-  await postgres.sql(root, 'ALTER DATABASE "full" OWNER TO few');
-  url.username = url.password = 'few';
-  const { send } = await startOn(url.href);
-  for (let round = 0; round < 5; round++) {
-    const answers = await Promise.all(Array.from({ length: 40 }, () => send(submit)));
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
-  }
-});
+again(
+  'where the database has no place for more connections, those that are open serve',
+  async () => {
+    const url = new URL(await postgres.database('full'));
+    const root = await postgres.database('postgres');
+    await postgres.sql(root, `CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 3`);
+    await postgres.sql(root, 'ALTER DATABASE "full" OWNER TO few');
+    url.username = url.password = 'few';
+    const { send } = await startOn(url.href);
+    for (let round = 0; round < 5; round++) {
+      const answers = await Promise.all(Array.from({ length: 40 }, () => send(submit)));
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
+    }
+  },
+);
 
-test('a server that is started before its database waits for it', async () => {
+again('a server that is started before its database waits for it', async () => {
   const storage = await postgres.database('later');
   await postgres.stop();
   const starting = startOn(storage);

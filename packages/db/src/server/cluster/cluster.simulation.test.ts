@@ -1,5 +1,6 @@
 import { simulate, type Simulation } from '@millrace/kit/simulation';
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../../../test/support/campaign.js';
 import { SimulatedEtcd } from './simulated-etcd.test-support.js';
 import { SimulatedNode } from './simulated-node.test-support.js';
 
@@ -67,7 +68,7 @@ function startCluster(world: Simulation, options: { minAcks: number; ttlMs: numb
 }
 
 test.each([
-  { minAcks: 1, hours: 6, ttlMs: 30_000, seed: 1 },
+  { minAcks: 1, hours: campaignSize({ quick: 2, full: 6 }), ttlMs: 30_000, seed: 1 },
   { minAcks: 0, hours: 1, ttlMs: 10_000, seed: 2 },
   { minAcks: 2, hours: 1, ttlMs: 10_000, seed: 3 },
 ])(

@@ -8,18 +8,18 @@ import type { CompactStage } from './compact.js';
 const scratch = useScratch();
 const collections = { items: { indexes: [{ fields: ['n'] }] } };
 
-const moments: [CompactStage, number][] = [
-  ['copy', 1],
-  ['copy', 4],
-  ['compare', 2],
-  ['hold', 1],
-  ['point', 1],
-  ['done', 1],
+const moments: [CompactStage, number, object][] = [
+  ['copy', 1, { tags: 'campaign-cases' }],
+  ['copy', 4, {}],
+  ['compare', 2, { tags: 'campaign-cases' }],
+  ['hold', 1, {}],
+  ['point', 1, {}],
+  ['done', 1, { tags: 'campaign-cases' }],
 ];
 
-test.each(moments)(
-  'a process killed in a compaction at "%s" (sight %i) leaves one store with every write it had acknowledged',
-  async (stage, sight) => {
+for (const [stage, sight, options] of moments) {
+  const title = `killed in a compaction at "${stage}" (sight ${sight})`;
+  test(`${title}: one store is left, with every acknowledged write`, options, async () => {
     const db = await scratch.open({ collections });
     const items = db.collection<{ n: number }>('items');
     await Promise.all(Array.from({ length: 3_000 }, (_, n) => items.insertWithKey(`k${n}`, { n })));
@@ -43,5 +43,5 @@ test.each(moments)(
     expect(problemsOf(again.core)).toEqual([]);
     await again.compact();
     expect((await again.verify()).problems).toEqual([]);
-  },
-);
+  });
+}

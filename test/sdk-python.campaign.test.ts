@@ -1,3 +1,4 @@
+// @module-tag campaign-transport
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag campaign-store
 import { vi } from 'vitest';
 import type * as supportServer from '../support/server.js';
 

@@ -1,3 +1,4 @@
+// @module-tag campaign-store
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';

@@ -1,3 +1,4 @@
+// @module-tag campaign-transport
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,3 +1,4 @@
+// @module-tag campaign-process
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';

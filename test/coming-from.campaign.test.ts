@@ -1,3 +1,4 @@
+// @module-tag campaign-docs
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

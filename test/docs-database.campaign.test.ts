@@ -1,3 +1,4 @@
+// @module-tag campaign-docs
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { commandsOf } from './support/markdown.js';
 import { Sandbox } from './support/sandbox.js';

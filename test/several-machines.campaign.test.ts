@@ -1,3 +1,4 @@
+// @module-tag campaign-process
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { startPostgres } from '../packages/queue/test/postgres/postgres-server.j
 
 /* Three daemons that pull from one queue on PostgreSQL with two servers; one of each is killed. */
 
-/** `MILLRACE_FLEET_TASKS=300 npx vitest run test/several-machines.test.ts` runs more. */
+/** MILLRACE_FLEET_TASKS=300 runs more. */
 const taskCount = Number(process.env['MILLRACE_FLEET_TASKS'] ?? 30);
 const token = 'token-of-the-fleet';
 const patience = { timeout: 600_000, interval: 200 };

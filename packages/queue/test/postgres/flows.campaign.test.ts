@@ -1,3 +1,4 @@
+// @module-tag campaign-store
 import { flowApiTests } from '../support/flow-api.js';
 import { flowEdgeTests } from '../support/flow-edges.js';
 import { flowEndTests } from '../support/flow-ends.js';
