@@ -75,6 +75,30 @@ describe('after a commit that failed', () => {
     expect(read.map((each) => each?.data)).toEqual([{ b: 3, c: { d: 4 } }, { e: 5 }]);
   });
 
+  test('a search index has the words of the commits that did not fail, and no others', async () => {
+    const db = await scratch.open({ collections: { notes: { indexes: [{ search: ['text'] }] } } });
+    const notes = db.collection('notes');
+    const keysOf = async (search: string) =>
+      (await notes.find({ search, limit: 1_000 })).records.map(({ key }) => key);
+    // One by one, so that merges of small segments are in the commits that fail, and after them.
+    for (let n = 0; n < 150; n++) {
+      if (n % 5 === 3 || n % 8 === 7) {
+        failNextCommit(db);
+        const lost = notes.insertWithKey(`k${n}`, { text: `lost l${n}` });
+        expect((await refusalOf(lost)).code).toBe('DISK_FULL');
+      }
+      // As many words and bytes as the lost one has.
+      await notes.upsert(`k${n % 120}`, { text: `kept k${n}` });
+    }
+    expect(await keysOf('lost')).toEqual([]);
+    expect((await keysOf('kept')).length).toBe(120);
+    expect(await keysOf('k7')).toEqual([]);
+    expect(await keysOf('k127')).toEqual(['k7']);
+    expect(await keysOf('k63')).toEqual(['k63']);
+    expect((await db.verify()).problems).toEqual([]);
+    expect(problemsOf(db.core)).toEqual([]);
+  });
+
   test('a request id may be sent again and works', async () => {
     const db = await scratch.open();
     const notes = db.collection('notes');

@@ -23,7 +23,9 @@ import { explainStorageError } from '../storage/file/files.js';
 import { SnapshotView, WriterView, type CodecOf } from '../storage/views.js';
 import { Writer, type WriterOptions } from '../storage/writer.js';
 import type { SearchChange } from '../format/search-pages.js';
-import { writeSegments, type IndexRows, type MergeSchedule } from './search-segments.js';
+import { Tails } from './search-tail.js';
+import type { IndexRows } from './search-rows.js';
+import { writeSegments, type MergeSchedule } from './search-segments.js';
 
 /** A collection: its name, and the number that prefixes its rows. */
 export interface CollectionInfo {
@@ -317,6 +319,7 @@ export class Core {
   readonly #plainCodec = (): Codec => this.codec;
   /** Merges of search indexes: set by the database. */
   searchMerges: MergeSchedule = {
+    tails: new Tails(),
     isMerging: () => false,
     wake: () => undefined,
     idle: () => Promise.resolve(),

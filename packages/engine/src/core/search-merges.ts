@@ -1,6 +1,8 @@
 import type { Segment } from '../format/search-pages.js';
 import type { Core } from './core.js';
-import { dueMerge, Merge, SearchRows, type MergeSchedule } from './search-segments.js';
+import { Tails } from './search-tail.js';
+import { SearchRows } from './search-rows.js';
+import { dueMerge, Merge, type MergeSchedule } from './search-segments.js';
 
 /** Bytes of pages that one job writes, in about a millisecond. */
 const stepBytes = 48 * 1024;
@@ -10,6 +12,7 @@ const pagesPerStep = 200;
 
 /** Merges segments of search indexes between other writes, one merge at a time. */
 export class SearchMerges implements MergeSchedule {
+  readonly tails = new Tails();
   readonly #due = new Set<number>();
   #running: Promise<void> | undefined;
   #active: Merge | undefined;

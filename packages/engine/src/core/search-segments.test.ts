@@ -73,6 +73,29 @@ test(`search segments: are merged in the background, also across a close (seed $
   expect(directoryOf(db)).toMatchObject({ records: 0, words: 0, segments: [], unused: [] });
 }, 120_000);
 
+test(`search segments: writes one by one are merged in memory, and found as from pages (seed ${seed})`, async () => {
+  let db = await scratch.open(options);
+  const model = new Map<string, string>();
+  const docs = () => db.collection<{ text: string }>('docs');
+  for (let round = 0; round < 4; round++) {
+    await fill(db, model, 90, 1);
+    for (const key of [...model.keys()].slice(-5)) {
+      model.delete(key);
+      await docs().deleteByKey(key);
+    }
+    for (const search of ['w1 w7', 'w0', 'w500 w3']) await expectFound(db, model, search);
+    await db.core.searchMerges.idle();
+    const { records, segments, unused } = directoryOf(db);
+    expect([records, unused]).toEqual([model.size, []]);
+    expect(segments.length).toBeLessThan(20);
+    expect((await db.verify()).problems).toEqual([]);
+    // The segments of an earlier process, or those after a fold, are read from their pages.
+    if (round === 1) db = await scratch.reopen(db, options);
+    if (round === 2) await db.compact();
+  }
+  expect(problemsOf(db.core)).toEqual([]);
+}, 60_000);
+
 test('search segments: an index of the first layout is rebuilt when the database opens', async () => {
   const db = await scratch.open(options);
   const model = new Map<string, string>();

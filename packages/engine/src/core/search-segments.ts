@@ -2,7 +2,6 @@ import {
   decodeDirectory,
   directoryKey,
   eachPosting,
-  encodeDirectory,
   goneKey,
   goneNumbers,
   numberKey,
@@ -13,23 +12,26 @@ import {
   recordRowKey,
   segmentRange,
   type Directory,
+  type Postings,
+  type PostingVisit,
   type SearchChange,
   type Segment,
 } from '../format/search-pages.js';
+import {
+  mergedItems,
+  SmallWriter,
+  type SmallSegment,
+  type Tail,
+  type Tails,
+} from './search-tail.js';
+import { SearchRows, type IndexRows } from './search-rows.js';
 import { GrowingBytes } from '../value/bytes.js';
-import { idBytes, prefixed, prefixKey, prefixLength } from '../format/keys.js';
-import type { KeyRange } from '../storage/file/in-place.js';
-import type { TableName, TableRow } from '../storage/file/tables.js';
-
-/** Rows as the writer has them. */
-export interface IndexRows {
-  get(table: TableName, key: Buffer): Buffer | undefined;
-  range(table: TableName, range: KeyRange): Iterable<TableRow>;
-  set(table: TableName, key: Buffer, value: Buffer | undefined): void;
-}
+import { idBytes, prefixed, prefixKey } from '../format/keys.js';
+import type { TableRow } from '../storage/file/tables.js';
 
 /** Merges that run beside the batches. */
 export interface MergeSchedule {
+  readonly tails: Tails;
   isMerging(segment: Segment, index: number): boolean;
   wake(index: number): void;
   /** Resolves when no merge is due. */
@@ -43,42 +45,6 @@ const maxInlineBytes = 64 * 1024;
 /** A segment is rewritten when more than one of this many records is gone. */
 const goneShare = 3;
 
-/** The rows of one search index. */
-export class SearchRows {
-  constructor(
-    readonly index: number,
-    private readonly rows: IndexRows,
-  ) {}
-
-  get(key: Buffer): Buffer | undefined {
-    return this.rows.get('index', prefixed(this.index, key));
-  }
-
-  set(key: Buffer, value: Buffer | undefined): void {
-    this.rows.set('index', prefixed(this.index, key), value);
-  }
-
-  range({ start, end }: { start: Buffer; end: Buffer }, limit?: number): Iterable<TableRow> {
-    const range = { start: prefixed(this.index, start), end: prefixed(this.index, end) };
-    return this.rows.range('index', limit === undefined ? range : { ...range, limit });
-  }
-
-  get directory(): Directory {
-    return decodeDirectory(this.get(directoryKey));
-  }
-
-  set directory(directory: Directory) {
-    this.set(directoryKey, encodeDirectory(directory));
-  }
-
-  /** Removes up to `limit` pages of a segment. Returns whether there may be more. */
-  removePages(segment: number, limit: number): boolean {
-    const rows = Array.from(this.range(segmentRange(segment), limit));
-    for (const { key } of rows) this.rows.set('index', key, undefined);
-    return rows.length === limit;
-  }
-}
-
 /**
  * Writes the changes of a batch to their search indexes: a segment for each, and merges of small
  * ones. Returns the indexes with a larger merge to do.
@@ -86,7 +52,7 @@ export class SearchRows {
 export function writeSegments(
   rows: IndexRows,
   changes: readonly SearchChange[],
-  merges: Pick<MergeSchedule, 'isMerging'>,
+  merges: Pick<MergeSchedule, 'isMerging' | 'tails'>,
 ): number[] {
   const indexes = new Map<number, Map<string, SearchChange>>();
   for (const change of changes) {
@@ -97,8 +63,9 @@ export function writeSegments(
   const due: number[] = [];
   for (const [index, latest] of indexes) {
     const own = new SearchRows(index, rows);
-    const { directory } = own;
-    if (!addSegment(own, directory, latest.values())) continue;
+    const tail = merges.tails.take(own);
+    const { directory } = tail;
+    if (!addSegment(own, tail, latest.values())) continue;
     for (;;) {
       const some = dueMerge(directory, (segment) => merges.isMerging(segment, index));
       if (!some) break;
@@ -106,21 +73,40 @@ export function writeSegments(
         due.push(index);
         break;
       }
-      const merge = new Merge(own, directory, some);
-      merge.done(merge.step(own, Infinity));
-      merge.finish(own, directory);
-      for (const { id } of some) own.removePages(id, Infinity);
-      directory.unused = directory.unused.filter((id) => !some.some((each) => each.id === id));
+      mergeNow(own, tail, some);
     }
-    own.directory = directory;
+    merges.tails.store(own, tail);
   }
   return due;
+}
+
+/** Merges small segments within a batch. */
+function mergeNow(own: SearchRows, { directory, segments }: Tail, some: readonly Segment[]): void {
+  const merge = new Merge(own, directory, some);
+  const known = some.flatMap(({ id }) => segments.get(id) ?? []);
+  if (known.length < some.length) merge.done(merge.step(own, Infinity));
+  else {
+    const small = merge.join(own, known);
+    if (small) segments.set(merge.output, small);
+  }
+  merge.finish(own, directory);
+  for (const { id } of some) {
+    const keys = segments.get(id)?.keys;
+    if (!keys) own.removePages(id, Infinity);
+    else for (const key of keys) own.set(key, undefined);
+    segments.delete(id);
+  }
+  // An output without records has no pages either, and nothing would remove it from the list.
+  const isWritten = directory.segments.some(({ id }) => id === merge.output);
+  directory.unused = directory.unused.filter(
+    (id) => !some.some((each) => each.id === id) && (isWritten || id !== merge.output),
+  );
 }
 
 /** Updates the rows of the records, and writes their terms. Returns whether anything changed. */
 function addSegment(
   own: SearchRows,
-  directory: Directory,
+  { directory, segments }: Tail,
   changes: Iterable<SearchChange>,
 ): boolean {
   const first = directory.nextNumber;
@@ -150,10 +136,12 @@ function addSegment(
   const records = directory.nextNumber - first;
   if (records === 0) return directory.records !== recordsBefore;
   const id = directory.nextSegment++;
-  const writer = new PageWriter(id, (key, page) => own.set(key, page));
+  const writer = new SmallWriter(own, id);
   terms.write(writer);
+  const bytes = writer.finish();
+  if (writer.small) segments.set(id, writer.small);
   const last = directory.nextNumber - 1;
-  directory.segments.push({ id, first, last, records, gone: 0, bytes: writer.bytes });
+  directory.segments.push({ id, first, last, records, gone: 0, bytes });
   return true;
 }
 
@@ -225,7 +213,7 @@ export class TermTable {
   readonly #starts: number[] = [];
   readonly #nexts: number[] = [];
   /** Postings without their numbers, in one place: they are read in the order of the terms. */
-  readonly #postings = new GrowingBytes(4_096);
+  readonly #postings = new GrowingBytes(1_024);
 
   add(number: number, payload: Buffer, { names, starts }: PayloadTerms): void {
     const postings = this.#postings;
@@ -260,13 +248,12 @@ export class TermTable {
     }
   }
 
-  write(writer: PageWriter): void {
-    for (const term of sortedTerms([...this.#terms.keys()])) {
-      this.each(term, (number, bytes, start, end) => {
-        writer.add(term, 1, number, number, bytes, start, end);
+  write(writer: SmallWriter): void {
+    for (const name of sortedTerms([...this.#terms.keys()])) {
+      this.each(name, (number, bytes, start, end) => {
+        writer.add({ name, count: 1, first: number, last: number, bytes, start, end });
       });
     }
-    writer.finish();
   }
 }
 
@@ -290,16 +277,26 @@ export function dueMerge(
   { segments }: Directory,
   isMerging: (segment: Segment) => boolean,
 ): Segment[] | undefined {
-  const from = segments.findLastIndex(isMerging) + 1;
-  const free = segments.slice(from);
-  const sizeOf = ({ records }: Segment) => Math.floor(Math.log(records) / Math.log(mergedSegments));
-  for (const size of new Set(free.map(sizeOf).toSorted((a, b) => a - b))) {
-    const start = free.findLastIndex((each) => sizeOf(each) > size) + 1;
-    const run = free.slice(start);
-    if (run.filter((each) => sizeOf(each) === size).length >= mergedSegments) return run;
+  let [largest, count] = [-1, 0];
+  let at = segments.length;
+  for (; at > 0 && !isMerging(segments[at - 1]!); at--) {
+    const size = sizeOf(segments[at - 1]!);
+    if (size > largest) {
+      if (count >= mergedSegments) break;
+      [largest, count] = [size, 0];
+    }
+    if (size === largest) count++;
   }
+  if (count >= mergedSegments) return segments.slice(at);
   const worn = segments.find((each) => each.gone * goneShare > each.records && !isMerging(each));
   return worn && [worn];
+}
+
+/** The logarithm of its records. */
+function sizeOf({ records }: Segment): number {
+  let size = 0;
+  for (let left = records; left >= mergedSegments; left /= mergedSegments) size++;
+  return size;
 }
 
 /** Merges segments into a new one, in steps, each of which may run in a job of its own. */
@@ -321,10 +318,29 @@ export class Merge {
     this.index = own.index;
     this.output = directory.nextSegment++;
     directory.unused.push(this.output);
-    const [start, end] = [goneKey(inputs[0]!.first), goneKey(inputs.at(-1)!.last + goneNumbers)];
-    for (const { key, value } of own.range({ start, end })) {
-      this.#gone.add(key, prefixLength + 1, value);
+    const { last } = inputs.at(-1)!;
+    for (let number = inputs[0]!.first; ; number += goneNumbers) {
+      const key = goneKey(Math.min(number, last));
+      const bits = own.get(key);
+      if (bits) this.#gone.add(key, 1, bits);
+      if (number >= last) break;
     }
+  }
+
+  /** Writes all of the output from segments in memory. Returns it, if it may be kept there. */
+  join(own: SearchRows, segments: readonly SmallSegment[]): SmallSegment | undefined {
+    const writer = new SmallWriter(own, this.output);
+    const hasGone = this.#gone.rows.size > 0;
+    for (const item of mergedItems(segments)) {
+      if (!hasGone) writer.add(item);
+      else {
+        this.#eachPresent(item, (number, start, end) => {
+          writer.add({ ...item, count: 1, first: number, last: number, start, end });
+        });
+      }
+    }
+    this.done({ next: undefined, bytes: writer.finish() });
+    return writer.small;
   }
 
   /** Writes at least `maxBytes` of pages, and ends between two terms. Returns what follows. */
@@ -335,19 +351,21 @@ export class Merge {
     const hasGone = this.#gone.rows.size > 0;
     let next: string | undefined;
     for (;;) {
-      let term: string | undefined;
-      for (const { name } of heads) {
-        if (name !== undefined && (term === undefined || name < term)) term = name;
-      }
-      if (term === undefined) break;
+      const name = firstOf(heads);
+      if (name === undefined) break;
       if (writer.bytes >= maxBytes) {
-        next = term;
+        next = name;
         break;
       }
       for (const head of heads) {
-        for (; head.name === term; head.advance()) {
-          if (hasGone) this.#addPresent(writer, term, head.item);
-          else addItem(writer, term, head.item);
+        for (; head.name === name; head.advance()) {
+          const { count, first, last, bytes, start: from, end } = head.item;
+          if (!hasGone) writer.add(name, count, first, last, bytes, from, end);
+          else {
+            this.#eachPresent(head.item, (number, start, end) =>
+              writer.add(name, 1, number, number, bytes, start, end),
+            );
+          }
         }
       }
     }
@@ -384,11 +402,9 @@ export class Merge {
     if (records === 0) directory.unused.push(this.output);
   }
 
-  #addPresent(writer: PageWriter, term: string, item: PageReader): void {
-    const { bytes } = item;
+  #eachPresent(item: Postings, visit: PostingVisit): void {
     eachPosting(item, (number, start, end) => {
-      if (this.#gone.has(number)) return;
-      writer.add(term, 1, number, number, bytes, start, end);
+      if (!this.#gone.has(number)) visit(number, start, end);
     });
   }
 
@@ -411,9 +427,13 @@ export class Merge {
   }
 }
 
-function addItem(writer: PageWriter, term: string, item: PageReader): void {
-  const { count, first, last, bytes, start, end } = item;
-  writer.add(term, count, first, last, bytes, start, end);
+/** The lowest term. */
+function firstOf(heads: readonly SegmentWalk[]): string | undefined {
+  let first: string | undefined;
+  for (const { name } of heads) {
+    if (name !== undefined && (first === undefined || name < first)) first = name;
+  }
+  return first;
 }
 
 /** Walks over the items of a segment, from a term on. */

@@ -118,12 +118,20 @@ export interface Directory {
   unused: number[];
 }
 
+const directoryBytes = new GrowingBytes(1_024);
+
 export function encodeDirectory(directory: Directory): Buffer {
-  const to = new GrowingBytes(256);
+  const to = directoryBytes;
+  to.at = 0;
   const { nextNumber, nextSegment, records, words, segments, unused } = directory;
   for (const each of [nextNumber, nextSegment, records, words, segments.length]) to.varint(each);
-  for (const { id, first, last, records: size, gone, bytes } of segments) {
-    for (const each of [id, first, last, size, gone, bytes]) to.varint(each);
+  for (const segment of segments) {
+    to.varint(segment.id);
+    to.varint(segment.first);
+    to.varint(segment.last);
+    to.varint(segment.records);
+    to.varint(segment.gone);
+    to.varint(segment.bytes);
   }
   for (const each of unused) to.varint(each);
   return to.copy();
@@ -336,8 +344,15 @@ export class PageReader {
 /** Receives a posting: its number, the words of its record, and its bytes after the number. */
 export type PostingVisit = (number: number, start: number, end: number) => void;
 
-/** The postings of the item that a reader is at. */
-export function eachPosting({ bytes, start, end, first }: PageReader, visit: PostingVisit): void {
+/** Postings of one term by rising number: `start` is after the number of the first. */
+export interface Postings {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+  readonly first: number;
+}
+
+export function eachPosting({ bytes, start, end, first }: Postings, visit: PostingVisit): void {
   const from = new Varints(bytes, start);
   for (let number = first; ;) {
     const begin = from.at;
@@ -349,10 +364,13 @@ export function eachPosting({ bytes, start, end, first }: PageReader, visit: Pos
   }
 }
 
+/** Of writers that are done: most write one page, and new buffers were a tenth of their time. */
+const freePages: GrowingBytes[] = [];
+
 /** Writes the pages of a segment: terms in order, and their postings by number. */
 export class PageWriter {
-  readonly #page = new GrowingBytes(maxPageBytes);
-  readonly #postings = new GrowingBytes(maxItemBytes + 512);
+  readonly #page = freePages.pop() ?? new GrowingBytes(maxPageBytes);
+  readonly #postings = freePages.pop() ?? new GrowingBytes(maxPageBytes);
   #term = '';
   #count = 0;
   #first = 0;
@@ -386,11 +404,7 @@ export class PageWriter {
       this.#term = term;
       this.#first = first;
     }
-    postings.reserve(end - start);
-    // A call to copy costs more than the few bytes of most postings.
-    if (end - start > 64) bytes.copy(postings.bytes, postings.at, start, end);
-    else for (let i = start; i < end; i++) postings.bytes[postings.at + i - start] = bytes[i]!;
-    postings.at += end - start;
+    postings.append(bytes, start, end);
     this.#count += count;
     this.#last = last;
   }
@@ -398,6 +412,7 @@ export class PageWriter {
   finish(): void {
     if (this.#count > 0) this.#endItem();
     if (this.#page.at > 0) this.#endPage();
+    freePages.push(this.#page, this.#postings);
   }
 
   #endItem(): void {
@@ -420,7 +435,7 @@ export class PageWriter {
     page.varint(this.#first);
     page.varint(this.#last - this.#first);
     page.varint(postings.at);
-    page.put(postings.bytes.subarray(0, postings.at));
+    page.append(postings.bytes, 0, postings.at);
     this.#lastTerm = term;
     this.#lastFirst = this.#first;
     this.#count = postings.at = 0;

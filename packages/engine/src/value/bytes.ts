@@ -92,6 +92,15 @@ export class GrowingBytes {
     this.at += source.length;
   }
 
+  /** Appends a part of other bytes. For short ones: a native call costs more. */
+  append(source: Uint8Array, start: number, end: number): void {
+    this.reserve(end - start);
+    const { bytes, at } = this;
+    if (end - start > 64) bytes.set(source.subarray(start, end), at);
+    else for (let i = start; i < end; i++) bytes[at + i - start] = source[i]!;
+    this.at = at + end - start;
+  }
+
   /** Appends text with one byte per character. For short ones: a native call costs more. */
   latin1(text: string, from = 0): void {
     this.reserve(text.length - from);
@@ -105,6 +114,10 @@ export class GrowingBytes {
   varint(value: number): void {
     this.reserve(8);
     let rest = value;
+    // Whole numbers of 31 bits need no division.
+    for (; rest > 0x7f && rest <= 0x7fffffff; rest >>>= 7) {
+      this.bytes[this.at++] = (rest & 0x7f) | 0x80;
+    }
     for (; rest > 0x7f; rest = Math.floor(rest / 0x80))
       this.bytes[this.at++] = (rest % 0x80) | 0x80;
     this.bytes[this.at++] = rest;
