@@ -144,7 +144,10 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
   again('shows a change when the daemon sends an event', async () => {
     open();
     await shows(/^ live/m);
-    const waiting = session('eve', { status: 'waiting_for_input' });
+    const waiting = session('eve', {
+      name: 'eve, the second reviewer',
+      status: 'waiting_for_input',
+    });
     server.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting] } });
     server.emit('session.changed');
     await shows(/> \S*eve.* waiting_for_input/);

@@ -140,6 +140,29 @@ describe('spend and savings', () => {
     });
   });
 
+  test('spend: a task links to itself, and one of a plan is named by its key', async () => {
+    const rollup = await fleet.daemon.api.ok('GET', '/api/v1/spend');
+    const [row] = rollup.by_model;
+    const id = '01K9ZV0B1C2D3E4F5G6H7J8K9M';
+    const by_task = [`${id}/docs`, id, 'none'].map((key) => ({ ...row, key }));
+    await fleet.on('/spend', async (page) => {
+      await page.route('**/api/v1/spend', (route) =>
+        route.fulfill({ json: { ...rollup, by_task } }),
+      );
+      await page.reload();
+      await page.getByRole('button', { name: 'Task', exact: true }).click();
+      const links = page.getByRole('table', { name: 'Spend by task' }).getByRole('link');
+      await links.first().waitFor();
+      const seen = await links.evaluateAll((all) =>
+        all.map((link) => [link.getAttribute('href'), link.textContent]),
+      );
+      expect(seen).toEqual([
+        [`#/plans/${id}`, 'docs'],
+        [`#/tasks/${id}`, id],
+      ]);
+    });
+  });
+
   test('savings: hourly buckets up to two days, daily beyond', async () => {
     const requests: string[] = [];
     await fleet.on('/spend', async (page) => {

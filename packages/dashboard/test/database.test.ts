@@ -202,6 +202,15 @@ describe('database', () => {
     rig.on('/database/people', async (page) => {
       const table = page.getByRole('table', { name: 'Records' });
       await table.getByRole('columnheader', { name: 'address' }).waitFor();
+      // Where columns are as narrow as they get.
+      const { height } = page.viewportSize()!;
+      await page.setViewportSize({ width: 900, height });
+      const tracks = await table.getByRole('row').evaluateAll((rows) => {
+        return rows.map((row) => getComputedStyle(row).gridTemplateColumns);
+      });
+      // The header has the columns of the rows, though its font is smaller.
+      expect(new Set(tracks).size).toBe(1);
+      await page.setViewportSize({ width: 1280, height });
       await page.locator('.db-column-choice summary').click();
       await page.getByRole('checkbox', { name: 'address' }).uncheck();
       await table.getByRole('columnheader', { name: 'address' }).waitFor({ state: 'detached' });

@@ -60,7 +60,10 @@ describe('login', () => {
     await page.getByRole('button', { name: 'Delete token' }).click();
     // The next poll is refused, and its login page may come before this check.
     const login = page.getByRole('heading', { name: 'Log in to this daemon' });
-    await page.getByText('No token stored.').or(login).waitFor();
+    await page
+      .getByText(/Logged in with a link/)
+      .or(login)
+      .waitFor();
     expect(
       await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])'),
     ).not.toContain(token);

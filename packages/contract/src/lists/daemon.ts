@@ -61,12 +61,17 @@ export const sessions: List<Session> = {
     { title: 'Branch', value: ({ branch }) => branch ?? '-', minWidth: wide },
     {
       title: 'Reason',
-      value: ({ status_reason: reason, last_error: error }) => reason ?? error ?? '',
+      value: (session) => reasonOf(session) ?? '',
       minWidth: wide,
     },
   ],
   empty: 'No agents. Start one with `ctl agent spawn "PROMPT"`.',
 };
+
+/** Why a session has its status; of a failed one the error, which says more than its evidence. */
+export function reasonOf({ status, status_reason: reason, last_error: error }: Session) {
+  return status === 'errored' ? (error ?? reason) : (reason ?? error);
+}
 
 /** ` (attempt 2)` for a queue task that was retried. */
 function attemptText(task: Session['task']): string {

@@ -44,7 +44,7 @@ test('at 140 columns there is room for branches and reasons', () => {
 ID        NAME                             STATUS             DURATION  BACKEND       CONTEXT  BRANCH        REASON
 01K9ZQ5A  docs                             waiting_for_input  2m        codex         212k     docs          asks whether it may run a comm…
 01K9ZQ4M  retry-upload                     working            1m        claude        118k     retry-upload  a tool call is running
-01K9ZP00  update-every-dependency-and-ru…  errored            1d        cursor-agent  -        -             its process ended with exit co…
+01K9ZP00  update-every-dependency-and-ru…  errored            1d        cursor-agent  -        -             exit code 3
 `.slice(1),
   );
 });

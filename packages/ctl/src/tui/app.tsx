@@ -69,8 +69,8 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
 
   const { tab } = state;
   const isFleet = tab === 'Fleet';
-  // The preview takes the rest; at 80 columns a status still fits beside a name.
-  const listColumns = isFleet ? Math.max(34, Math.min(60, Math.floor(columns * 0.42))) : columns;
+  // The preview takes the rest; at 80 columns each status still fits beside a name.
+  const listColumns = isFleet ? Math.max(38, Math.min(60, Math.floor(columns * 0.42))) : columns;
   const sheet = { columns: listColumns - 2, paint };
   const view = viewOf(tab, snapshot, systemClock.now(), sheet);
   const selectedAt = selectionIn(view, state.selected[tab]);

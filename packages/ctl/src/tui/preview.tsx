@@ -1,6 +1,7 @@
 import { Box, Text } from 'ink';
 import { useEffect, useState, type ReactNode } from 'react';
 import { systemClock, type Timer } from '@millrace/kit/clock';
+import { reasonOf } from '@millrace/contract/lists/daemon';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Paint } from '../render/paint.js';
 import { printable } from '../render/text.js';
@@ -72,8 +73,11 @@ export function Preview({ session, mode, lines, columns, height }: PreviewProps)
   );
 }
 
-function aboutText({ driver, backend, branch, status_reason: reason }: Session, mode: PreviewMode) {
+function aboutText(session: Session, mode: PreviewMode) {
+  const { driver, backend, branch } = session;
   const what = mode === 'screen' ? (driver === 'tmux' ? 'screen' : 'logs') : mode;
-  const parts = [what, backend, branch ?? '', reason ?? ''].filter((part) => part !== '');
+  const parts = [what, backend, branch ?? '', reasonOf(session) ?? ''].filter(
+    (part) => part !== '',
+  );
   return printable(parts.join(' · '));
 }

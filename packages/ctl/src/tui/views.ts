@@ -117,7 +117,7 @@ function fleetView({ sessions }: Partial<Parts>, now: number, sheet: Sheet): Vie
     const place = `${session.workdir}${session.branch === null ? '' : ` (${session.branch})`}`;
     return [
       `${session.driver}, ${session.model ?? 'default model'}: ${place}`,
-      session.status_reason ?? session.last_error ?? '',
+      daemonLists.reasonOf(session) ?? '',
       session.prompt,
     ].filter((line) => line !== '');
   });

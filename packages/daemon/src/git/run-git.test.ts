@@ -91,7 +91,14 @@ const traced = () => (existsSync(trace) ? readFileSync(trace, 'utf8') : '');
 
 async function made(parts: Parameters<typeof addWorktree>[0], branch: string) {
   const facts = (await repoFacts(parts, repo))!;
-  const wanted = { repo: facts, branch, name: branch, suffix: 'x', fallback: join(home, 'w') };
+  const wanted = {
+    repo: facts,
+    branch,
+    name: branch,
+    suffix: 'x',
+    fallback: join(home, 'w'),
+    isUsed: () => false,
+  };
   const worktree = await addWorktree(parts, wanted);
   if ('refusal' in worktree) throw new Error(worktree.refusal);
   return worktree;

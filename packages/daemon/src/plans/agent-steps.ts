@@ -10,7 +10,7 @@ import {
 } from '@millrace/worker';
 import { localId } from '../core/backend.js';
 import { isEnded, phaseOf } from '../core/session.js';
-import { untilFound, type Turns } from '../core/turns.js';
+import { untilFound } from '../core/turns.js';
 import { answerOf, tailOf } from '../sessions/answer.js';
 import type { Backends } from '../registry/backends.js';
 import type { Session, Sessions, SpawnOrigin, SpawnRequest } from '../sessions/port.js';
@@ -21,8 +21,6 @@ export interface AgentStepsParts {
   store: PlanStore;
   sessions: Sessions;
   backends: Pick<Backends, 'read'>;
-  /** Worktrees of one repository are made one after the other. */
-  startTurns: Turns;
   clock: Clock;
   log: Log;
 }
@@ -183,9 +181,7 @@ export class AgentSteps {
       plan: { id: plan, key },
       ...(agent !== null && { agent }),
     };
-    const { id } = await this.parts.startTurns.in(request.repo ?? '', () =>
-      this.#started(given, origin),
-    );
+    const { id } = await this.#started(given, origin);
     const after = await store.changeTask(plan, key, ({ sessions, waiting_for: what }) => ({
       sessions: sessions.includes(id) ? sessions : [...sessions, id],
       ...(what === 'budget' && { status: 'running', waiting_for: null }),

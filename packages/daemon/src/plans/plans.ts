@@ -30,10 +30,7 @@ import { maxAgentText, taskPrompt } from './prompts.js';
 import type { RunTaskParts } from './run-task.js';
 import { isTaskEnded, PlanStore, taskOf } from './store.js';
 
-export interface PlansParts extends Omit<
-  RunTaskParts,
-  'store' | 'discardLater' | 'mergeTurns' | 'startTurns'
-> {
+export interface PlansParts extends Omit<RunTaskParts, 'store' | 'discardLater' | 'mergeTurns'> {
   world: World;
   database: Database;
   flows: AgentFlows;
@@ -61,7 +58,6 @@ export class Plans {
       ...parts,
       store: this.#store,
       mergeTurns: new Turns(),
-      startTurns: new Turns(),
       discardLater: async (branches, name) => {
         const options = { delayMs: discardAfterMs, uniqueKey: `discard:${name}` };
         await (await flows.queue()).submit('plan.discard', { branches: [...branches] }, options);

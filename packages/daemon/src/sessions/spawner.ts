@@ -41,6 +41,8 @@ export class Spawner {
   readonly #reserved = new Set<string>();
   /** Requests with the same key wait for the first one, and then get the stored session. */
   readonly #turns = new Turns();
+  /** Worktrees of one repository are made one after the other. */
+  readonly #worktreeTurns = new Turns();
 
   constructor(private readonly parts: SpawnerParts) {
     this.#gate = new BudgetGate(parts);
@@ -95,17 +97,22 @@ export class Spawner {
       const key =
         idempotencyKey === undefined ? undefined : { name: idempotencyKey, hash: hashOf(request) };
       return this.#withName(request.name ?? nameFrom(request.prompt), async (name) => {
-        const made = await newEntry(
-          { id, now, git, dataDir, token, extra },
-          { backend: backend.id, driver, target },
-          { ...request, name },
-          origin,
-        );
-        await this.parts.store.add(made, key).catch(async (error: unknown) => {
-          await discardEntry(git, made);
-          throw error;
-        });
-        return made;
+        const isUsed = (path: string) =>
+          this.parts.store.all().some(({ session }) => session.worktree === path);
+        const add = async () => {
+          const made = await newEntry(
+            { id, now, git, dataDir, token, extra, isUsed },
+            { backend: backend.id, driver, target },
+            { ...request, name },
+            origin,
+          );
+          await this.parts.store.add(made, key).catch(async (error: unknown) => {
+            await discardEntry(git, made);
+            throw error;
+          });
+          return made;
+        };
+        return target.wantsWorktree ? this.#worktreeTurns.in(target.repo!.root, add) : add();
       });
     });
     return entry.session;
@@ -288,6 +295,7 @@ export interface NewEntryParts {
   dataDir: string;
   token: string;
   extra: readonly ExtraCli[];
+  isUsed: (path: string) => boolean;
 }
 
 /** Refuses what the backend's command line cannot do, before anything is created. */

@@ -44,6 +44,7 @@ async function add(branch: string | undefined, more: object = {}) {
     name: 'Fix it',
     suffix: 'abc123',
     fallback: join(home, 'data', 'worktrees'),
+    isUsed: () => false,
     ...more,
   };
   return addWorktree(parts, wanted);
@@ -101,6 +102,29 @@ test('without a branch one is named after the session, and never taken twice', a
   const second = await added(undefined);
   expect(second.mark.branch).toBe('Fix-it-abc123');
   expect(existsSync(second.path)).toBe(true);
+});
+
+test('what a killed daemon left is made again, and nothing in it is lost', async () => {
+  const path = `${repo}-worktrees/x`;
+  writeFileSync(join(repo, 'a.txt'), 'a');
+  writeFileSync(join(repo, '.gitignore'), '*.log');
+  git(repo, 'add', '.');
+  git(repo, 'commit', '--quiet', '--message=files');
+  git(repo, 'branch', 'x');
+  for (const left of ['--no-checkout', '--lock', '--checkout']) {
+    git(repo, 'worktree', 'add', '--quiet', left, path, 'x');
+    expect((await added('x')).path).toBe(path);
+    expect(existsSync(join(path, 'a.txt'))).toBe(true);
+    git(repo, 'worktree', 'remove', path);
+  }
+  await added('x');
+  const isUsed = (used: string) => used === path;
+  expect(await add('x', { isUsed })).toMatchObject({ field: 'branch' });
+  writeFileSync(join(path, 'run.log'), 'ignored');
+  expect(await add('x')).toMatchObject({ field: 'branch' });
+  rmSync(join(path, 'run.log'));
+  writeFileSync(join(path, 'a.txt'), 'changed');
+  expect(await add('x')).toMatchObject({ field: 'branch' });
 });
 
 test('what cannot be checked out is refused, and leaves nothing behind', async () => {

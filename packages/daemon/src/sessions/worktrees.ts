@@ -54,6 +54,8 @@ export interface WantedWorktree {
   suffix: string;
   /** Where worktrees go when the directory beside the repository is not writable. */
   fallback: string;
+  /** Whether a session has this worktree. */
+  isUsed: (path: string) => boolean;
 }
 
 export interface Worktree {
@@ -64,7 +66,7 @@ export interface Worktree {
 /** Makes a worktree in `<repository>-worktrees/`, with its branch where that is not there yet. */
 export async function addWorktree(
   parts: GitParts,
-  { repo, branch: requested, base: wanted, name, suffix, fallback }: WantedWorktree,
+  { repo, branch: requested, base: wanted, name, suffix, fallback, isUsed }: WantedWorktree,
 ): Promise<Worktree | { refusal: string; field: 'repo' | 'branch' | 'base' }> {
   if (!repo.hasCommits) {
     return {
@@ -80,7 +82,9 @@ export async function addWorktree(
   if (!base.isOk) {
     return { refusal: `names "${wanted}", which is no branch or commit of it`, field: 'base' };
   }
-  const path = freePlace(await homeFor(root, fallback), slugOf(branch), suffix);
+  const home = await homeFor(root, fallback);
+  await removeLeftover(parts, { root, branch, path: join(home, slugOf(branch)), isUsed });
+  const path = freePlace(home, slugOf(branch), suffix);
   const kind = await kindOfBranch(parts, root, branch);
   const args =
     kind === 'local'
@@ -107,6 +111,44 @@ export async function addWorktree(
       madeBranch: kind === 'new',
     },
   };
+}
+
+/** A daemon that is killed leaves a worktree that no session knows, and nobody has worked in. */
+async function removeLeftover(
+  parts: GitParts,
+  {
+    root,
+    branch,
+    path,
+    isUsed,
+  }: { root: string; branch: string; path: string; isUsed: (path: string) => boolean },
+): Promise<void> {
+  if (!existsSync(path) || isUsed(await realpath(path))) return;
+  const facts = await repoFacts(parts, path);
+  if (facts?.root !== root || facts.top === root || facts.branch !== branch) return;
+  if (await isUntouched(parts, path)) {
+    // Twice, because git locks a worktree while it makes it.
+    await git(parts, root, 'worktree', 'remove', '--force', '--force', path);
+  }
+}
+
+/** Is nothing in it that is not in its branch, not even an ignored file? */
+async function isUntouched(parts: GitParts, path: string): Promise<boolean> {
+  const index = await git(
+    parts,
+    path,
+    'rev-parse',
+    '--path-format=absolute',
+    '--git-path',
+    'index',
+  );
+  if (!index.isOk) return false;
+  // Git writes the index when it has checked out the files.
+  if (!existsSync(index.stdout)) return true;
+  const head = await git(parts, path, 'rev-parse', 'HEAD');
+  const changes = await uncommittedChanges(parts, path, head.stdout);
+  const others = await git(parts, path, 'ls-files', '--others', '--directory');
+  return changes.isOk && changes.stdout === '' && others.isOk && others.stdout === '';
 }
 
 /** Git checks out files in a separate step, without hooks and filters unless they are allowed. */
@@ -308,9 +350,15 @@ async function checkDirectory(field: 'repo' | 'cwd', path: string): Promise<void
   if (!facts.isDirectory()) throw invalid(field, `names ${path}, which is not a directory`);
 }
 
+interface WorktreePlace extends Pick<WantedWorktree, 'isUsed'> {
+  git: GitParts;
+  dataDir: string;
+  id: string;
+}
+
 /** The worktree that a request asks for. */
 export async function worktreeFor(
-  { git, dataDir, id }: { git: GitParts; dataDir: string; id: string },
+  { git, dataDir, id, isUsed }: WorktreePlace,
   { repo }: WorktreeTarget,
   request: SpawnRequest,
   name: string,
@@ -322,6 +370,7 @@ export async function worktreeFor(
     name,
     suffix: id.slice(-6).toLowerCase(),
     fallback: join(dataDir, 'worktrees'),
+    isUsed,
   });
   if ('refusal' in made) {
     const isRequested = made.field !== 'branch' || request.branch !== undefined;

@@ -110,8 +110,9 @@ function shapeOf(
   const share = Math.min(Math.max(usual, field.length, 4), 40);
   const numeric = values.length > 0 && values.every((value) => typeof value === 'number');
   // The header and the mark of its order fit in any case.
-  const least = Math.min(field.length + 4, 12);
-  return { width: `minmax(max(4rem, ${least}ch), ${share}fr)`, numeric };
+  const least = Math.max(4, 0.6 * Math.min(field.length + 4, 12));
+  // In `ch` the header, whose font is smaller, would have other columns than the rows.
+  return { width: `minmax(${least}rem, ${share}fr)`, numeric };
 }
 
 function sorting({ sort, onSort }: ColumnParts, field: string): Partial<Column<DbRecord>> {

@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { reasonOf } from '@millrace/contract/lists/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
@@ -135,7 +136,8 @@ interface SessionCardProps {
 }
 
 function SessionCard({ session, index, question, earlier }: SessionCardProps) {
-  const { id, name, status, status_reason: reason, status_since, backend } = session;
+  const { id, name, status, status_since, backend } = session;
+  const reason = reasonOf(session);
   const place = session.branch ?? baseName(session.repo ?? session.workdir);
   return (
     <li className="board-card" data-index={index}>

@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { reasonOf } from '@millrace/contract/lists/daemon';
 import { Link } from 'wouter';
 import { baseName, unknown } from '../../parts/format.js';
 import { Status } from '../../parts/status.js';
@@ -37,7 +38,7 @@ export function fleetColumns(
   isNarrow: boolean,
   earlierOf: (session: Session) => readonly Session[],
 ): readonly Column<Session>[] {
-  const whyOf = ({ id, status_reason }: Session) => questionsOf(id)[0]?.title ?? status_reason;
+  const whyOf = (session: Session) => questionsOf(session.id)[0]?.title ?? reasonOf(session);
   const wideOnly = true;
   const name = (session: Session) => (
     <>
@@ -58,7 +59,7 @@ export function fleetColumns(
     </span>
   );
   return [
-    column('Agent', 'minmax(0, 3.5fr)', name),
+    column('Agent', 'minmax(10rem, 4fr)', name),
     column(
       'Status',
       '9rem',
@@ -67,7 +68,7 @@ export function fleetColumns(
     ),
     column(
       'Why',
-      'minmax(0, 4fr)',
+      'minmax(6rem, 4fr)',
       (session) => <span className="muted">{whyOf(session) ?? unknown}</span>,
       { wideOnly },
     ),
@@ -82,7 +83,7 @@ export function fleetColumns(
     column('Context', '7.5rem', (session) => <ContextBar {...{ session, critical }} />, {
       narrowWidth: '4rem',
     }),
-    column('Cost', '5rem', (session) => costText(costOf(session)), {
+    column('Cost', '4.5rem', (session) => costText(costOf(session)), {
       narrowWidth: '4rem',
       numeric: true,
     }),

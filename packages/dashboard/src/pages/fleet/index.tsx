@@ -120,7 +120,7 @@ function FleetTable({ sessions, all }: FleetTableProps) {
         columns={columns}
         rows={sessions}
         rowKey={(session) => session.id}
-        narrowRowHeight={76}
+        narrowRowHeight={88}
       />
     </div>
   );

@@ -54,7 +54,7 @@ function BrowserSettings() {
             <span className="muted">
               {isOpen
                 ? 'No login is needed: the daemon runs without authentication.'
-                : 'No token stored.'}
+                : 'Logged in with a link, so no token is stored here.'}
             </span>
           ) : (
             <Button

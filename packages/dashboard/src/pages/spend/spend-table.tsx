@@ -49,7 +49,26 @@ export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
 function Key({ by, agent, value }: { by: string; agent: Session | undefined; value: string }) {
   if (by === 'agent' && agent) return <Link href={`/agents/${agent.id}`}>{agent.name}</Link>;
   if (by === 'agent' && value !== '') return <Id value={value} />;
+  if (by === 'task' && value !== 'none') return <Task value={value} />;
   return <span title={value}>{by === 'repo' ? baseName(value) : value || 'none'}</span>;
+}
+
+/** A task of the queue, or PLAN/KEY. */
+function Task({ value }: { value: string }) {
+  const [id = '', key] = value.split('/');
+  const { data: plans } = useQuery({ ...queries.plans(), enabled: key !== undefined });
+  if (key === undefined)
+    return (
+      <Link href={`/tasks/${id}`}>
+        <Id value={id} />
+      </Link>
+    );
+  const title = plans?.find((plan) => plan.id === id)?.title;
+  return (
+    <Link href={`/plans/${id}`} title={value}>
+      {title === undefined ? key : `${title}: ${key}`}
+    </Link>
+  );
 }
 
 function Dollars({ usd }: { usd: number | null | undefined }) {
