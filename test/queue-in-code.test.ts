@@ -367,7 +367,7 @@ function testQueue(way: keyof typeof ways): void {
     expect(here.task).toMatchObject({ labels: ['gpu'], status: 'SUCCEEDED' });
     const other = await queue.submit(name, 'mail.send', { to: 'b' }, { labels: ['gpu', 'eu'] });
     expect((await queue.get(other.id)).status).toBe('PENDING');
-    const debounce = { uniqueKey: 'k', debounceMs: 50 };
+    const debounce = { uniqueKey: 'k', debounceMs: 2_000 };
     const first = await queue.submit(name, 'mail.send', { to: 'first' }, debounce);
     const last = await queue.submitAndWait(name, 'mail.send', { to: 'last' }, debounce);
     expect([last.task.id, last.result.messageId]).toEqual([first.id, 'last']);
