@@ -43,6 +43,11 @@ test('plan: killed twice, it goes on, starts no session twice and loses no resul
     { key: 'three', prompt: 'Do three.', backend: 'any', depends_on: ['two'] },
   ];
   let daemon = await serve();
+  // The machine may have command lines of its own, which `any` would choose.
+  for (const { id } of (await daemon.api.ok('GET', '/api/v1/backends')).backends) {
+    if (id === 'gemini' || id === 'local') continue;
+    await daemon.api.ok('PATCH', `/api/v1/backends/${id}`, { enabled: false });
+  }
   const body = { title: 'crash', repo, tasks };
   const created = await daemon.api.send({ method: 'POST', path: '/api/v1/plans', body });
   expect(created.status).toBe(201);
