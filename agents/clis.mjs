@@ -65,7 +65,11 @@ export const clis = {
         projects,
         mcpServers: { millrace: { type: 'stdio', ...mcp } },
       });
-      writeJson(home, '.claude/settings.json', { permissions: { allow: ['mcp__millrace'] } });
+      writeJson(home, '.claude/settings.json', {
+        permissions: { allow: ['mcp__millrace'] },
+        // It would install its newest version for the whole machine.
+        env: { DISABLE_AUTOUPDATER: '1' },
+      });
       return { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: madeUpKey, ...fewRetries };
     },
   },
