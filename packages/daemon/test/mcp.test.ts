@@ -241,7 +241,11 @@ function testTools(open: typeof overHttp): void {
       ['list_backends', { more: 1 }, /^INVALID_REQUEST: .*more/],
       // Rules of the contract that the arguments do not show.
       ['spawn_agent', { prompt: 'x', model: '--yolo' }, /^INVALID_REQUEST: \/model must match/],
-      ['spawn_agent', { prompt: 'x', name: 'a\nb' }, /^INVALID_REQUEST: \/name must match/],
+      [
+        'spawn_agent',
+        { prompt: 'x', name: 'a\nb' },
+        /^INVALID_REQUEST: \/name must be a line of text/,
+      ],
       ['create_plan', { title: '\t', tasks: [{ key: 'a' }] }, /^INVALID_REQUEST: \/title /],
       ['ask_person', { options: ['a'] }, /^INVALID_REQUEST: \/title is required/],
       ['ask_person', { title: 'x', session_id: 'nobody' }, /^SESSION_NOT_FOUND: /],
