@@ -86,7 +86,8 @@ async function expectSpend({ api }: AgentDaemon, { id: key }: Session): Promise<
 }
 
 /** Transcripts and output are read beside the process, so they may come after its end. */
-const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 60_000, interval: 50 });
+const soon = <Seen>(check: () => Promise<Seen>) =>
+  vi.waitFor(check, { timeout: 60_000, interval: 50 });
 
 describe.skipIf(noTmux).concurrent(`own command lines in tmux${noTmux ?? ''}`, () => {
   test('rules: it takes its prompt, asks, is answered, and its tokens are its own', async ({
@@ -114,8 +115,13 @@ describe.skipIf(noTmux).concurrent(`own command lines in tmux${noTmux ?? ''}`, (
       },
     ]);
     await api.ok('POST', `/api/v1/questions/${questions[0].id}:answer`, { option_id: '2' });
-    const idle = await until(api, id, 'idle');
-    expect(idle).toMatchObject({ model: 'claude-sonnet-4-5', context_tokens: 1060 });
+    await until(api, id, 'idle');
+    // The screen may be read before the transcript.
+    const idle = await soon(async () => {
+      const session: Session = await api.ok('GET', `/api/v1/sessions/${id}`);
+      expect(session).toMatchObject({ model: 'claude-sonnet-4-5', context_tokens: 1060 });
+      return session;
+    });
     expect(idle.backend_session_id).toMatch(/^\d+$/);
     const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
     expect(lines).toContain('you said no');
