@@ -109,6 +109,29 @@ describe.each(useDatabases())('by %s', (_, make) => {
     expect((await people.findOne())?.data).toEqual({ name: 'Ada' });
   });
 
+  test('options: a misspelt one is refused, and nothing is written', async () => {
+    const { things } = await start();
+    const { id } = await things.insertWithKey('a', { n: 0 });
+    await things.insert({ n: 0 });
+    for (const call of [
+      () => things.updateMany({}, { n: 1 }, { limt: 1 } as never),
+      () => things.deleteMany({}, { Limit: 1 } as never),
+      () => things.bulkWrite([{ delete: { key: 'a' } }], { atomc: true } as never),
+      () => things.update(id, { n: 1 }, { ttl: 5 } as never),
+      () => things.findById(id, { fieds: ['n'] } as never),
+      () => things.count({}, { minseq: 1 } as never),
+    ]) {
+      await expect(call()).rejects.toMatchObject({
+        code: 'BAD_REQUEST',
+        detail: expect.stringMatching(/^There is no option "/),
+      });
+    }
+    await expect(things.updateMany({}, { n: 1 }, { limt: 1 } as never)).rejects.toMatchObject({
+      detail: 'There is no option "limt"; did you mean "limit"?',
+    });
+    expect(await things.count({ n: 0 }, { timeoutMs: 5_000 } as never)).toBe(2);
+  });
+
   test('queries: a text in place of a list, and a bigint, are refused', async () => {
     const { things } = await start();
     await things.insert({ name: 'x' });

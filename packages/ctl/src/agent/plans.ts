@@ -10,6 +10,7 @@ import { rest } from '../base/rest.js';
 import type { Flags, Tools } from '../base/tools.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
+import { dollars } from '../render/figures.js';
 import { renderTable, renderFacts, type Cell, type Sheet } from '../render/table.js';
 import { printable, printableLines } from '../render/text.js';
 import { chosen } from './choosing.js';
@@ -199,7 +200,7 @@ export function planScreen(plan: Plan, now: number, sheet: Sheet): string {
       const size = diff
         ? `${diff.files} files +${diff.additions} -${diff.deletions}`
         : 'no changes';
-      const price = usd === null ? '' : `, $${usd.toFixed(2)}`;
+      const price = usd === null ? '' : `, ${dollars(usd)}`;
       const mark = picked ? ', picked' : '';
       const name = `${key}: ${session_id ?? '-'} ${backend} ${status}`;
       if (error) return `${name}: ${error.split('\n', 1)[0]}`;

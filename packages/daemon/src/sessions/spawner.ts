@@ -142,8 +142,8 @@ export class Spawner {
       if (usd < budget!) continue;
       throw fail(
         'FORBIDDEN',
-        `It cannot be started: ${name} and its agents have spent $${usd.toFixed(2)} of their ` +
-          `budget of $${budget!.toFixed(2)} (budget_usd).`,
+        `It cannot be started: ${name} and its agents have spent ${dollars(usd)} of their ` +
+          `budget of ${dollars(budget!)} (budget_usd).`,
       );
     }
   }
@@ -277,8 +277,8 @@ export class BudgetGate {
 function refusal(verdict: DaemonSchema<'BudgetVerdict'>): Error {
   const { daily_usd, weekly_usd, cap_daily, cap_weekly, reason } = verdict;
   const figures = [
-    cap_daily > 0 ? `$${daily_usd.toFixed(2)} of $${cap_daily.toFixed(2)} today` : '',
-    cap_weekly > 0 ? `$${weekly_usd.toFixed(2)} of $${cap_weekly.toFixed(2)} in 7 days` : '',
+    cap_daily > 0 ? `${dollars(daily_usd)} of ${dollars(cap_daily)} today` : '',
+    cap_weekly > 0 ? `${dollars(weekly_usd)} of ${dollars(cap_weekly)} in 7 days` : '',
   ].filter((text) => text !== '');
   const sentence = `${reason[0]!.toUpperCase()}${reason.slice(1)}`;
   return fail(
@@ -286,6 +286,11 @@ function refusal(verdict: DaemonSchema<'BudgetVerdict'>): Error {
     `${sentence} (${figures.join(', ')}): repeat with \`force\` to go on.`,
     { members: { confirmation_required: true, gate: 'budget', verdict } },
   );
+}
+
+/** `$1.20`; amounts below a cent with one significant digit. */
+function dollars(usd: number): string {
+  return `$${usd > 0 && usd < 0.005 ? Number(usd.toPrecision(1)) : usd.toFixed(2)}`;
 }
 
 export interface NewEntryParts {

@@ -117,6 +117,11 @@ test('what a killed daemon left is made again, and nothing in it is lost', async
     expect(existsSync(join(path, 'a.txt'))).toBe(true);
     git(repo, 'worktree', 'remove', path);
   }
+  git(repo, 'worktree', 'add', '--quiet', '--no-checkout', path, 'x');
+  writeFileSync(join(path, 'notes.txt'), 'by a person, before any checkout');
+  expect(await add('x')).toMatchObject({ field: 'branch' });
+  expect(existsSync(join(path, 'notes.txt'))).toBe(true);
+  git(repo, 'worktree', 'remove', '--force', path);
   await added('x');
   const isUsed = (used: string) => used === path;
   expect(await add('x', { isUsed })).toMatchObject({ field: 'branch' });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
+import { access, constants, mkdir, readdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { WorktreeOrigin } from '../core/session.js';
 import { invalid } from '../core/api.js';
@@ -143,8 +143,8 @@ async function isUntouched(parts: GitParts, path: string): Promise<boolean> {
     'index',
   );
   if (!index.isOk) return false;
-  // Git writes the index when it has checked out the files.
-  if (!existsSync(index.stdout)) return true;
+  // Git writes the index when it has checked out the files. Without one, files may be a person's.
+  if (!existsSync(index.stdout)) return (await readdir(path)).every((name) => name === '.git');
   const head = await git(parts, path, 'rev-parse', 'HEAD');
   const changes = await uncommittedChanges(parts, path, head.stdout);
   const others = await git(parts, path, 'ls-files', '--others', '--directory');

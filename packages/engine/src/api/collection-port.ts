@@ -1,4 +1,10 @@
-import type { Json, JsonObject, UpdateMode, WriteMode } from '../value/documents.js';
+import {
+  refuse,
+  type Json,
+  type JsonObject,
+  type UpdateMode,
+  type WriteMode,
+} from '../value/documents.js';
 import type { DeletedRecord, StoredRecord } from '../format/record.js';
 import type { AggregateResult } from '../query/aggregate.js';
 import type { Filter as PlainFilter } from '../value/filter.js';
@@ -12,6 +18,7 @@ import type { BulkWritten } from '../write/bulk-types.js';
 import type { Address } from '../write/mutations.js';
 import { isDeepStrictEqual } from 'node:util';
 import { Refusal } from '@millrace/kit/errors';
+import { suggestion } from '@millrace/kit/nearest';
 import { wholeNumber } from '../query/query.js';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { dirname } from 'node:path';
@@ -67,6 +74,21 @@ export interface ManyCall extends ReadCall {
   limit?: number | undefined;
   /** Idempotency key: the call can be repeated safely for ten minutes. */
   requestId?: string | undefined;
+}
+
+/** Every option of a call, also of one over a connection. */
+const optionNames: ReadonlySet<string> = new Set([
+  ...['transaction', 'fields', 'id', 'key', 'ttlMs', 'requestId', 'mode', 'expectedRev'],
+  ...['ordered', 'atomic', 'returnRecords', 'limit', 'minSeq', 'prefer', 'timeoutMs', 'signal'],
+]);
+
+/** A misspelt limit must not change all records. */
+export function checkOptions(options: object): void {
+  for (const name in options) {
+    if (optionNames.has(name)) continue;
+    const hint = suggestion(name, optionNames);
+    throw refuse('BAD_REQUEST', `There is no option "${name}"${hint || '.'}`);
+  }
 }
 
 export interface Upserted<T> {

@@ -45,6 +45,7 @@ import {
   type UpdateCall,
   type Upserted,
   type WriteCall,
+  checkOptions,
   mergeMany,
   warnOutside,
 } from './collection-port.js';
@@ -346,6 +347,7 @@ export class Collection<
 
   /** The options of a call inside the transaction of the collection. */
   protected call<Options extends ReadCall>(options: Options | undefined): Options {
+    if (options) checkOptions(options);
     if (options?.transaction) return options;
     const { transaction } = this.#scope;
     if (transaction) return { ...options, transaction } as Options;
