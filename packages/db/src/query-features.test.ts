@@ -284,6 +284,29 @@ describe.each(useDatabases())('%s: lookup', (_way, start) => {
     expect(await names({ lookup, limit: 1 })).toEqual([['New']]);
   });
 
+  test.each(['with', 'without'])('%s an index an array matches by its elements', async (way) => {
+    const db = await start();
+    await db.collection('people').insert({ name: 'Ada' });
+    if (way === 'with') await db.catalog.createIndex('teams', { fields: ['members'] });
+    const teams = db.collection('teams');
+    await teams.insertMany([
+      { team: 'x', members: ['Ada', 'Bob'] },
+      { team: 'y', members: 'Ada' },
+      { team: 'z', members: ['Adam', ['Ada']] },
+    ]);
+    if (way === 'with') await teams.insertMany(Array.from({ length: 1_000 }, (_, n) => ({ n })));
+    const lookup = { from: 'teams', local: 'name', foreign: 'members', as: 'teams' };
+    const found = async (people = db.collection('people')) => {
+      const { records } = await people.find({ lookup });
+      return (records[0]?.data['teams'] as { team: string }[]).map(({ team }) => team).sort();
+    };
+    expect(await found()).toEqual(['x', 'y']);
+    await db.transaction(async (tx) => {
+      await tx.collection(teams).insert({ team: 'w', members: ['Ada'] });
+      expect(await found(tx.collection('people'))).toEqual(['w', 'x', 'y']);
+    });
+  });
+
   test('without an index it reads at most 1,000 records', async () => {
     const db = await start();
     await db.collection('orders').insert({ who: 5 });

@@ -44,6 +44,18 @@ export function openLookups(
 
 type Finder = (value: Json) => Iterable<RecordImage>;
 
+/** The field is the value, or an array with it. */
+function testsOf(field: Path, value: Json): FieldTest[] {
+  return [
+    { kind: 'test', field, op: 'eq', value },
+    { kind: 'test', field, op: 'all', value: [value] },
+  ];
+}
+
+function matcher(field: Path, value: Json) {
+  return compilePredicate({ kind: 'or', parts: testsOf(field, value) });
+}
+
 function finderOf(
   source: QuerySource,
   foreign: ForeignCollection,
@@ -53,13 +65,12 @@ function finderOf(
   const { id: collection, overlay } = foreign;
   const isLive = (image: RecordImage | undefined): image is RecordImage =>
     image !== undefined && !image.isExpired(now);
-  const testOf = (value: Json): FieldTest => ({ kind: 'test', field: path, op: 'eq', value });
   const stored = (id: string) => (overlay?.has(id) ? undefined : view.record(collection, id));
   const own = [...(overlay?.values() ?? [])].filter((image) => image !== null);
   const withOwn = (find: Finder): Finder =>
     function* all(value) {
       yield* find(value);
-      const matches = compilePredicate(testOf(value));
+      const matches = matcher(path, value);
       for (const image of own) if (isLive(image) && matches(image)) yield image;
     };
   if (path.text === '$id' || path.text === '$key') {
@@ -80,10 +91,10 @@ function finderOf(
   );
   if (!index) return withOwn(scanned(source, foreign, path, from));
   return withOwn(function* byIndex(value) {
-    const test = testOf(value);
-    const matches = compilePredicate(test);
+    const matches = matcher(path, value);
     const ids = new Set<string>();
-    for (const range of indexRanges(index, [test])?.ranges ?? []) {
+    const tests = testsOf(path, value);
+    for (const range of tests.flatMap((test) => indexRanges(index, [test])?.ranges ?? [])) {
       view.entries(index.id, range, (bytes, _start, idAt) => {
         ids.add(readId(bytes, idAt));
         // Entries of long values may be those of others, and some records may have expired.
@@ -123,7 +134,7 @@ function scanned(
   }
   const live = images.filter((image) => !image.isExpired(now) && !overlay?.has(image.id));
   return (value) => {
-    const matches = compilePredicate({ kind: 'test', field: path, op: 'eq', value });
+    const matches = matcher(path, value);
     return live.filter((image) => matches(image));
   };
 }
