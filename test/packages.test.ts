@@ -219,7 +219,7 @@ describe.each([
   });
 });
 
-describe('npm install into an empty project', () => {
+describe('npm install into an empty project', { tags: 'campaign-process' }, () => {
   const maxMegabytes = 60;
   let project: string;
   let output: string;

@@ -93,7 +93,7 @@ async function leftIn(up: Up, queue: string): Promise<number> {
   return stats.pending + stats.in_flight;
 }
 
-const perRound = campaignSize({ quick: 25, full: 100 });
+const perRound = campaignSize({ quick: 12, full: 100 });
 
 test(`${10 * perRound} tasks, some of them agents, come to their ends although every server is killed`, async () => {
   const up = await start();

@@ -140,7 +140,7 @@ describe('spend and savings', () => {
     });
   });
 
-  test('spend: a task links to itself, and one of a plan is named by its key', async () => {
+  again('spend: a task links to itself, and one of a plan is named by its key', async () => {
     const rollup = await fleet.daemon.api.ok('GET', '/api/v1/spend');
     const [row] = rollup.by_model;
     const id = '01K9ZV0B1C2D3E4F5G6H7J8K9M';
@@ -163,7 +163,7 @@ describe('spend and savings', () => {
     });
   });
 
-  test('savings: hourly buckets up to two days, daily beyond', async () => {
+  again('savings: hourly buckets up to two days, daily beyond', async () => {
     const requests: string[] = [];
     await fleet.on('/spend', async (page) => {
       await page.getByRole('img', { name: /^Tokens saved by day/ }).waitFor();

@@ -54,7 +54,7 @@ describe('database', () => {
     }),
   );
 
-  test('records: fetched page by page while scrolling', () =>
+  again('records: fetched page by page while scrolling', () =>
     rig.on('/database/people', async (page) => {
       await page.getByText('200 shown, more as you scroll').waitFor();
       const scroller = page.locator('.db-results .vtable-scroll');

@@ -59,7 +59,7 @@ describe('dead letters', () => {
     }),
   );
 
-  test('filter: by group and by each field', () =>
+  again('filter: by group and by each field', () =>
     rig.on('/dead-letters/mail.send', async (page) => {
       await page.getByText('52 shown').waitFor();
       // The response of the handler, not only the status.

@@ -32,7 +32,7 @@ test('search: the text is in the address and survives a reload', () =>
     expect(await page.getByRole('link', { name: 'mail.send', exact: true }).count()).toBe(0);
   }));
 
-test('dead letters: filter and task are in the address; back and forward work', () =>
+again('dead letters: filter and task are in the address; back and forward work', () =>
   rig.on('/dead-letters/mail.send', async (page) => {
     const rows = page.getByRole('table', { name: 'Dead tasks' }).getByRole('row');
     await eventually(async () => expect(await rows.count()).toBe(6));
@@ -101,7 +101,7 @@ test('palette: goes to a queue, a task by id and a collection, and runs an actio
     await page.getByText('Go to a queue, task, agent, collection or action').waitFor();
   }));
 
-test('task page: shows the attempts on a time axis and redrives', () =>
+again('task page: shows the attempts on a time axis and redrives', () =>
   rig.on('/queues', async (page) => {
     const { tasks } = await rig.stores.queue('GET', '/v1/queues/mail.send/dlq?limit=1');
     const { id } = tasks[0];

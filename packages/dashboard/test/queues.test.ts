@@ -25,7 +25,7 @@ afterAll(() => rig.stop());
 describe('queues', () => {
   beforeEach(({ skip }) => skip(!rig.browser, missingBrowser));
 
-  test('list: shows figures of each queue and is searchable', () =>
+  again('list: shows figures of each queue and is searchable', () =>
     rig.on('/queues', async (page) => {
       const row = page.getByRole('row').filter({ hasText: 'mail.digest' });
       await row.getByText('paused').waitFor();
@@ -212,7 +212,7 @@ describe('queues', () => {
     ),
   );
 
-  test('read-only token: cannot pause a queue', async () => {
+  again('read-only token: cannot pause a queue', async () => {
     const guarded = await Rig.start({ token, 'read-only-token': readOnlyToken });
     await guarded.stores.makeQueue('mail.send');
     await guarded.on(

@@ -215,7 +215,7 @@ describe('shell', () => {
     await watched.close();
   });
 
-  test('unreachable daemon: shows how to start it, and recovers', async () => {
+  again('unreachable daemon: shows how to start it, and recovers', async () => {
     const first = await startDaemon();
     const { home } = first;
     const { port } = new URL(first.url);

@@ -14,7 +14,7 @@ import { ownPostgres, type PostgresServer } from './postgres-server.js';
 
 /** 100,000 in a long run: `MILLRACE_CHAOS_TASKS=100000 npx vitest run .../chaos.test.ts`. */
 const taskCount = Number(
-  process.env['MILLRACE_CHAOS_TASKS'] ?? campaignSize({ quick: 1_500, full: 5_000 }),
+  process.env['MILLRACE_CHAOS_TASKS'] ?? campaignSize({ quick: 600, full: 5_000 }),
 );
 const maxInFlight = 60;
 const timeoutMs = 2_000;

@@ -3,6 +3,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { openPostgresStore } from '../../src/storage/postgres/open.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { testTaskStore } from '../task-store-conformance.js';
 import { tableProblems } from './consistency.js';
 import { emptyTables, startPostgres, type PostgresServer } from './postgres-server.js';
@@ -18,18 +19,24 @@ afterAll(() => postgres.remove());
 const open = () =>
   openPostgresStore(url, { clock: systemClock, random: systemRandom, log: silentLog });
 
+/** One for all tests: to connect and to plan every statement again takes most of their time. */
+let shared: TaskStore | undefined;
+afterAll(() => shared?.close());
+
+/** Sessions of the store that still fold counters or raise marks: a test must not empty their tables. */
+const busy = `SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+  AND application_name = 'millrace-queue' AND state <> 'idle'`;
+
 testTaskStore('The PostgreSQL store', {
   open: async () => {
-    const store = await open();
+    shared ??= await open();
+    await expect.poll(() => postgres.sql(url, busy), { interval: 5 }).toEqual([]);
     await postgres.sql(url, emptyTables);
-    return store;
+    return shared;
   },
   reopen: async (store) => {
     await store.close();
-    return open();
+    return (shared = await open());
   },
-  close: async (store) => {
-    await store.close();
-    expect(await tableProblems(postgres, url)).toEqual([]);
-  },
+  close: async () => expect(await tableProblems(postgres, url)).toEqual([]),
 });

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { memoryLog, silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { inCampaign } from '../../../../test/support/campaign.js';
+import { campaignSize, inCampaign } from '../../../../test/support/campaign.js';
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
 import { Client } from '../../src/storage/postgres/connections.js';
@@ -95,7 +95,7 @@ test('counts: every server shows those of all servers, right after each call', a
     }
   };
   // Each server folds counters on the way, and each acts in turn.
-  for (let round = 0; round < 200; round++) {
+  for (let round = 0; round < campaignSize({ quick: 110, full: 200 }); round++) {
     const [here, there] = round % 2 === 0 ? [one!, other!] : [other!, one!];
     await submit(here, newTasks(3));
     pending += 3;
