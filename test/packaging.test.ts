@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ctlHere } from '../packages/ctl/test/run-ctl.js';
 import { inCampaign } from './support/campaign.js';
 import { root } from './support/markdown.js';
 
@@ -35,11 +36,8 @@ const all = (name: string) =>
   instructions.filter((one) => one.name === name).map(({ rest }) => rest);
 
 /** Whether ctl accepts these words. */
-function expectCommand(words: readonly string[]): void {
-  const run = spawnSync(process.execPath, [join(root, 'bin', 'ctl'), ...words, '--help'], {
-    encoding: 'utf8',
-  });
-  expect(run.status, run.stderr).toBe(0);
+async function expectCommand(words: readonly string[]): Promise<void> {
+  expect(await ctlHere([...words, '--help'])).toMatchObject({ code: 0, err: '' });
 }
 
 describe('Containerfile', () => {
@@ -58,8 +56,8 @@ describe('Containerfile', () => {
 
   const wordsIn = (name: string) => JSON.parse(/\[.*\]/.exec(all(name)[0]!)![0]) as string[];
 
-  test('ctl takes the words of CMD, and the entry point those of the health check', () => {
-    expectCommand(wordsIn('CMD'));
+  test('ctl takes the words of CMD, and the entry point those of the health check', async () => {
+    await expectCommand(wordsIn('CMD'));
     expect(wordsIn('HEALTHCHECK')).toEqual(['/bin/sh', '/opt/millrace/entrypoint.sh', 'health']);
     expect(wordsIn('ENTRYPOINT')).toContain('/opt/millrace/entrypoint.sh');
   });
@@ -95,17 +93,17 @@ describe.each(['compose.yaml', 'compose.scale.yaml'])('%s', (file) => {
     expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
-  test('ctl takes the commands', () => {
-    for (const { command } of services) if (command) expectCommand(command);
+  test('ctl takes the commands', async () => {
+    for (const { command } of services) if (command) await expectCommand(command);
   });
 });
 
 test.each(readdirSync(join(packaging, 'systemd')))(
   '%s is a valid unit with a valid command',
-  (file) => {
+  async (file) => {
     const unit = read(`systemd/${file}`);
     const [, words = ''] = /^ExecStart=\/usr\/bin\/env millrace (.*)$/m.exec(unit) ?? [];
-    expectCommand(words.split(' '));
+    await expectCommand(words.split(' '));
     for (const line of ['NoNewPrivileges=true', 'ProtectControlGroups=true', 'UMask=0077']) {
       expect(unit).toContain(`\n${line}\n`);
     }

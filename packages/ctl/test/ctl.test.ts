@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inCampaign } from '../../../test/support/campaign.js';
 import type { CommandShape } from '../src/base/shape.js';
 import { runCtl } from './queue-server.js';
-import { CTL, ctl, startCtl } from './run-ctl.js';
+import { CTL, ctl, ctlHere, startCtl } from './run-ctl.js';
 
 const again = inCampaign('process');
 
@@ -96,16 +96,18 @@ describe('colour', () => {
   test('a pipe gets none, FORCE_COLOR brings it, NO_COLOR takes it away again', async () => {
     const forced = { FORCE_COLOR: '1' };
     for (const args of [['help'], ['doctor']]) {
-      expect(coloured((await ctl(args)).out), args[0]).toBe(false);
-      expect(coloured((await ctl(args, forced)).out), args[0]).toBe(true);
-      expect(coloured((await ctl(args, { ...forced, NO_COLOR: '1' })).out), args[0]).toBe(false);
+      expect(coloured((await ctlHere(args)).out), args[0]).toBe(false);
+      expect(coloured((await ctlHere(args, forced)).out), args[0]).toBe(true);
+      expect(coloured((await ctlHere(args, { ...forced, NO_COLOR: '1' })).out), args[0]).toBe(
+        false,
+      );
     }
-    expect(coloured((await ctl(['nope'])).err)).toBe(false);
-    expect(coloured((await ctl(['nope'], forced)).err)).toBe(true);
+    expect(coloured((await ctlHere(['nope'])).err)).toBe(false);
+    expect(coloured((await ctlHere(['nope'], forced)).err)).toBe(true);
   });
 
   again('JSON is never coloured', async () => {
-    const { out } = await ctl(['doctor', '--json'], { FORCE_COLOR: '1' });
+    const { out } = await ctlHere(['doctor', '--json'], { FORCE_COLOR: '1' });
     expect(JSON.parse(out)).toHaveProperty('checks');
   });
 });

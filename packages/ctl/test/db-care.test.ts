@@ -34,7 +34,7 @@ describe('serve', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null });
   });
 
-  test('a mistake in the settings is one line and exit code 2', async () => {
+  again('a mistake in the settings is one line and exit code 2', async () => {
     const wrong = await ctl(['db', 'serve', '--data', server.data, '--grpc', 'nowhere']);
     expect([wrong.code, wrong.out]).toEqual([2, '']);
     expect(wrong.err).toMatch(/^ctl: .*--grpc must be an address such as.*\n$/);
@@ -106,7 +106,7 @@ describe('serve', () => {
   });
 });
 
-test('a watch goes on after a restart of the server, without gap or duplicate', async () => {
+again('a watch goes on after a restart of the server, without gap or duplicate', async () => {
   await server.start();
   const socket = server.url('socket');
   const { child, ended, says } = startCtl(['db', 'watch', 'feed', '--url', socket, '--max', '40']);

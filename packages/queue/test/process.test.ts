@@ -64,19 +64,20 @@ again('tokens are read again on SIGHUP', async () => {
   expect(await server.ended).toBe(0);
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
-  'a server that waits for its database ends well on %s',
-  async (signal) => {
-    const home = newHome();
-    const storage = '--storage=postgres://queue:secret@127.0.0.1:1/queue';
-    const server = run([`--config=${join(home, 'queue.yaml')}`, storage]);
-    await expect.poll(() => server.stderr(), soon).toContain('waits for its storage');
-    server.child.kill(signal);
-    expect(await server.ended).toBe(0);
-    expect(server.lines).toEqual([]);
-    expect(server.stderr()).not.toContain('secret');
-  },
-);
+const waits = 'a server that waits for its database ends well on';
+test(`${waits} SIGTERM`, () => endsWaiting('SIGTERM'));
+again(`${waits} SIGINT`, () => endsWaiting('SIGINT'));
+
+async function endsWaiting(signal: 'SIGTERM' | 'SIGINT'): Promise<void> {
+  const home = newHome();
+  const storage = '--storage=postgres://queue:secret@127.0.0.1:1/queue';
+  const server = run([`--config=${join(home, 'queue.yaml')}`, storage]);
+  await expect.poll(() => server.stderr(), soon).toContain('waits for its storage');
+  server.child.kill(signal);
+  expect(await server.ended).toBe(0);
+  expect(server.lines).toEqual([]);
+  expect(server.stderr()).not.toContain('secret');
+}
 
 test('a second process on the same directory ends with one clear line and exit code 2', async () => {
   const home = newHome();
@@ -141,7 +142,7 @@ again('an error in the config file is reported with its line', async () => {
   expect(server.stderr()).toMatch(/queue\.yaml:9: .*drain_timout_ms.*drain_timeout_ms/);
 });
 
-test('settings come from the file, variables and flags, in this order of weight', async () => {
+again('settings come from the file, variables and flags, in this order of weight', async () => {
   const home = newHome('principal_submit_per_second: 5\n');
   const server = run([`--config=${join(home, 'queue.yaml')}`, '--access-log=all'], {
     MILLRACE_QUEUE_PRINCIPAL_SUBMIT_PER_SECOND: '1',

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { refusalOf } from '../../../engine/test/scratch.test-support.js';
 import { useServers } from './server.test-support.js';
 
@@ -62,7 +63,7 @@ test('retry: every write is applied exactly once on a failing network', async ()
       await sleep(random.integer(5, 60));
     }
   })();
-  const total = 60;
+  const total = campaignSize({ quick: 30, full: 60 });
   await Promise.all(
     Array.from({ length: 3 }, async (_, worker) => {
       for (let i = 0; i < total / 3; i++) {

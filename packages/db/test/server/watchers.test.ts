@@ -1,10 +1,13 @@
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import { GrpcClient } from './support/grpc.js';
 import { freshName, useServer } from './support/both.js';
 import type { Message } from './support/proto.js';
 import { WatchReader } from './support/watching.js';
+
+const again = inCampaign('transport');
 
 const both = useServer({ 'max-watches': '600' });
 const text = 'x'.repeat(100_000);
@@ -54,7 +57,7 @@ function numberOf(message: Message): number {
   return Number((JSON.parse(json.toString()) as Message)['n']);
 }
 
-test('watch: a slow REST reader delays nobody and misses nothing', async () => {
+again('watch: a slow REST reader delays nobody and misses nothing', async () => {
   const collection = freshName();
   const { rest, server } = both;
   const slow = await rest.open('POST', `/v1/${collection}/records:watch`, {});

@@ -68,7 +68,7 @@ function startCluster(world: Simulation, options: { minAcks: number; ttlMs: numb
 }
 
 test.each([
-  { minAcks: 1, hours: campaignSize({ quick: 2, full: 6 }), ttlMs: 30_000, seed: 1 },
+  { minAcks: 1, hours: campaignSize({ quick: 1, full: 6 }), ttlMs: 30_000, seed: 1 },
   { minAcks: 0, hours: 1, ttlMs: 10_000, seed: 2 },
   { minAcks: 2, hours: 1, ttlMs: 10_000, seed: 3 },
 ])(
