@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 
 const script = fileURLToPath(new URL('../scripts/import-cycles.mjs', import.meta.url));
 const directories: string[] = [];
@@ -42,7 +42,7 @@ test('import cycles: a tree without one passes, and the counts are printed', () 
   expect(status).toBe(0);
 });
 
-test.each([
+const closing = [
   ['a value import', `import { x } from './x.js';\nexport const y = () => x;\n`],
   ['a type import', `import type { X } from './x.js';\nexport type Y = X;\n`],
   ['an inline type import', `import { type X } from './x.js';\nexport type Y = X;\n`],
@@ -52,17 +52,28 @@ test.each([
   ['an export from', `export { x } from './x.js';\n`],
   ['an export of types', `export type { X } from './x.js';\n`],
   ['an export of everything', `export * from './x.js';\n`],
-])('import cycles: %s closes a cycle', (_, text) => {
-  const { status, output } = check({
-    'packages/a/src/x.tsx': `import './y.js';\nexport const x = 1;\nexport type X = 1;\n`,
-    'packages/a/src/y.ts': text,
-  });
-  expect(output).toContain(
-    'import cycle of 2 files: ' +
-      'packages/a/src/x.tsx -> packages/a/src/y.ts -> packages/a/src/x.tsx',
+] as const;
+
+describe('import cycles: each closes one:', () => {
+  // One tree with a package for each.
+  const outcome = check(
+    Object.fromEntries(
+      closing.flatMap(([, text], n) => [
+        [`packages/a${n}/src/x.tsx`, `import './y.js';\nexport const x = 1;\nexport type X = 1;\n`],
+        [`packages/a${n}/src/y.ts`, text],
+      ]),
+    ),
   );
-  expect(output).toContain('1 import cycles');
-  expect(status).toBe(1);
+
+  test('as many are counted', () => {
+    expect(outcome.output).toContain(`${closing.length} import cycles`);
+    expect(outcome.status).toBe(1);
+  });
+
+  test.each(closing.map(([name], n) => [name, n] as const))('%s', (_, n) => {
+    const [x, y] = [`packages/a${n}/src/x.tsx`, `packages/a${n}/src/y.ts`];
+    expect(outcome.output).toContain(`import cycle of 2 files: ${x} -> ${y} -> ${x}\n`);
+  });
 });
 
 test('import cycles: a cycle through the name of a package is found', () => {
@@ -105,12 +116,11 @@ test('folder cycles: the files directly in a folder are a node', () => {
   expect(status).toBe(1);
 });
 
-test.each([
+const against = [
   ['packages/queue/src/core/x.ts', '../storage/y.js'],
   ['packages/queue/src/operations/x.ts', '../server/y.js'],
   ['packages/queue/src/storage/embedded/x.ts', '../postgres/y.js'],
   ['packages/queue/src/storage/postgres/x.ts', '../embedded/y.js'],
-  ['packages/queue/src/storage/postgres/transfer/x.ts', '../../embedded/y.js'],
   ['packages/queue/src/storage/transfer/x.ts', '../postgres/y.js'],
   ['packages/daemon/src/notify/x.ts', '../server/y.js'],
   ['packages/daemon/src/proxy/x.ts', '../server/y.js'],
@@ -118,13 +128,46 @@ test.each([
   ['packages/daemon/src/transcripts/x.ts', '../spend/y.js'],
   ['packages/daemon/src/spend/x.ts', '../insights/y.js'],
   ['packages/engine/src/value/x.ts', '../api/y.js'],
-])('layers: %s may not import %s', (path, imported) => {
-  const target = join(dirname(path), imported).replace(/js$/, 'ts');
-  const { status, output } = check({
-    [path]: `import type { Y } from '${imported}';\nexport type X = Y;\n`,
-    [target]: 'export type Y = 1;\n',
+] as const;
+
+describe('layers:', () => {
+  // Of several imports between two folders one is named, so each pair is here once.
+  const planted = against.map(([path, imported], n) => {
+    const target = join(dirname(path), imported).replace('y.js', `y${n}.ts`);
+    return {
+      path: path.replace('x.ts', `x${n}.ts`),
+      target,
+      imported: imported.replace('y', `y${n}`),
+    };
   });
-  expect(output).toContain(`${path} imports ${target}: against the layers`);
+  const outcome = check(
+    Object.fromEntries(
+      planted.flatMap(({ path, target, imported }) => [
+        [path, `import type { Y } from '${imported}';\nexport type X = Y;\n`],
+        [target, 'export type Y = 1;\n'],
+      ]),
+    ),
+  );
+
+  test('as many are counted', () => {
+    expect(outcome.output).toContain(`${against.length} imports against the layers`);
+    expect(outcome.status).toBe(1);
+  });
+
+  test.each(planted)('$path may not import $imported', ({ path, target }) => {
+    expect(outcome.output).toContain(`${path} imports ${target}: against the layers`);
+  });
+});
+
+test('layers: a folder below one is held to the same', () => {
+  const { status, output } = check({
+    'packages/queue/src/storage/postgres/transfer/x.ts': `import '../../embedded/y.js';\n`,
+    'packages/queue/src/storage/embedded/y.ts': 'export const y = 1;\n',
+  });
+  expect(output).toContain(
+    'packages/queue/src/storage/postgres/transfer/x.ts imports ' +
+      'packages/queue/src/storage/embedded/y.ts: against the layers',
+  );
   expect(status).toBe(1);
 });
 

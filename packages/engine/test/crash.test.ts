@@ -9,7 +9,7 @@ import { campaignSize } from '../../../test/support/campaign.js';
 
 const scratch = useScratch();
 const script = fileURLToPath(new URL('../../../scripts/crash.mjs', import.meta.url));
-const rounds = campaignSize({ quick: 5, full: 20 });
+const rounds = campaignSize({ quick: 3, full: 20 });
 
 /** Set MILLRACE_SEED to repeat a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);

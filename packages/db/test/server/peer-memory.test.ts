@@ -5,11 +5,14 @@ import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { inCampaign } from '../../../../test/support/campaign.js';
 import { GrpcClient } from './support/grpc.js';
 import { keysYaml } from './support/keys.js';
 import { toStruct } from './support/proto.js';
 import { RestClient } from './support/rest.js';
 import { startServer } from './support/server.js';
+
+const again = inCampaign('cases');
 
 /** Sends the bytes and returns what the server sends until `isEnough` or the end. */
 async function exchange(url: string, bytes: string, isEnough: (text: string) => boolean) {
@@ -79,7 +82,7 @@ function headersOf(stream: ClientHttp2Stream): Promise<Record<string, unknown>> 
   });
 }
 
-test('gRPC: a burst of 5,000 inserts from one client loses none', async () => {
+again('gRPC: a burst of 5,000 inserts from one client loses none', async () => {
   const server = await startServer({ 'shed-target-ms': '60000' });
   const client = new GrpcClient(server.grpc);
   const inserts = Array.from({ length: 5_000 }, (_, n) =>
