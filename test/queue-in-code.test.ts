@@ -75,7 +75,11 @@ const ways = {
     connectQueue({ url: await serve(await postgresStore()), token: tokens.root }, tasks),
 } satisfies Record<string, () => Promise<Queue<Types>>>;
 
-const further: readonly string[] = ['on a server by REST', 'on a server with PostgreSQL'];
+const further: readonly string[] = [
+  'in memory',
+  'on a server by REST',
+  'on a server with PostgreSQL',
+];
 for (const way of Object.keys(ways) as (keyof typeof ways)[]) {
   const tags = further.includes(way) ? { tags: 'campaign-transport' } : {};
   describe(`queue ${way}:`, tags, () => testQueue(way));

@@ -7,12 +7,20 @@ import { ctlHere, startCtl, type Ended, type Started } from './run-ctl.js';
 
 /** A home directory with a daemon, started as people start it. */
 export class DaemonServer {
-  readonly home = mkdtempSync(join(tmpdir(), 'ctl-daemon-'));
-  readonly data = join(this.home, '.local', 'share', 'millrace');
+  #home: string | undefined;
   /** All that the daemon has logged, over every start. */
   logged = '';
   #running: Started | undefined;
   #url = '';
+
+  /** Made when it is first needed: without a test that runs, nothing would remove it. */
+  get home(): string {
+    return (this.#home ??= mkdtempSync(join(tmpdir(), 'ctl-daemon-')));
+  }
+
+  get data(): string {
+    return join(this.home, '.local', 'share', 'millrace');
+  }
 
   get url(): string {
     return this.#url;
@@ -44,7 +52,8 @@ export class DaemonServer {
 
   async remove(): Promise<void> {
     await this.stop();
-    rmSync(this.home, { recursive: true, force: true });
+    if (this.#home) rmSync(this.#home, { recursive: true, force: true });
+    this.#home = undefined;
   }
 
   /** Runs `ctl` in the same home, where it finds the daemon by its address file. */

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { useScratch } from './scratch.test-support.js';
 import { campaignSize } from '../../../test/support/campaign.js';
 
-const races = campaignSize({ quick: 5, full: 20 });
+const races = campaignSize({ quick: 3, full: 20 });
 
 const scratch = useScratch();
 const program = fileURLToPath(new URL('programs/contend.mjs', import.meta.url));

@@ -8,7 +8,7 @@ import { startHandler } from './support/handler.js';
 import { caller, listening, newHome, run, soon } from './support/process.js';
 import { tokens } from './support/server.js';
 
-const rounds = campaignSize({ quick: 2, full: 10 });
+const rounds = campaignSize({ quick: 1, full: 10 });
 const submitters = 8;
 
 /** Events of one task, in order. */

@@ -1,3 +1,4 @@
+// @module-tag campaign-docs
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
