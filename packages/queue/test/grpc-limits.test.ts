@@ -11,11 +11,12 @@ import {
   RetryInfoSchema,
   StatusSchema,
 } from '@millrace/contract/queue-grpc';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { inCampaign } from '../../../test/support/campaign.js';
 import { createDelivery } from '../src/delivery/index.js';
 import { queueV1 } from './support/grpc-handler.js';
 import {
+  endWithFile,
   makeQueue,
   startTestServer,
   tokens,
@@ -43,8 +44,9 @@ async function start(
 }
 
 let shared: Awaited<ReturnType<typeof start>>;
+const onFileEnd = endWithFile();
 beforeAll(async () => {
-  shared = await start({}, afterAll);
+  shared = await start({}, onFileEnd);
 });
 
 function openSession({ host }: URL): ClientHttp2Session {
