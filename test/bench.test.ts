@@ -110,7 +110,8 @@ describe('benchmarks run', () => {
   });
 
   // One with `options`, and one with a help text of its own.
-  test.each(['transport', 'workers'])('%s: --help as a command', async (name) => {
+  const asProcess = { tags: 'campaign-process' };
+  test.each(['transport', 'workers'])('%s: --help as a command', asProcess, async (name) => {
     const args = [join(root, 'scripts', 'bench.mjs'), name];
     const env = { ...process.env, MILLRACE_BENCH_BUILT: '1' };
     const { stdout, stderr } = await run(process.execPath, [...args, '--help'], { env });

@@ -149,7 +149,7 @@ const anyPorts = {
 };
 
 describe('up', () => {
-  test('names the three parts and their addresses, and Ctrl-C stops it with 0', async () => {
+  again('names the three parts and their addresses, and Ctrl-C stops it with 0', async () => {
     const data = join(folder, 'up');
     const { child, ended, says } = startCtl(['up', '--data', data], anyPorts);
     await says('Ctrl-C');
