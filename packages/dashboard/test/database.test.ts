@@ -63,7 +63,8 @@ describe('database', () => {
         expect(await page.getByText('450 shown').count()).toBe(1);
       });
       expect(await scroller.getByRole('row').count()).toBeLessThan(60);
-    }));
+    }),
+  );
 
   test('query: conditions, sort and limit, with the plan shown', () =>
     rig.on('/database/people', async (page) => {

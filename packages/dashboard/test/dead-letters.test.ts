@@ -75,7 +75,8 @@ describe('dead letters', () => {
       await page.getByRole('button', { name: 'Clear' }).click();
       await page.getByLabel('Dead before').fill('2020-01-01T00:00');
       await page.getByText('No dead task matches the filter.').waitFor();
-    }));
+    }),
+  );
 
   again('task: shows payload and attempts', () =>
     rig.on('/dead-letters/mail.send', async (page) => {

@@ -55,7 +55,8 @@ again('dead letters: filter and task are in the address; back and forward work',
       .getByText('out of paper')
       .first()
       .waitFor();
-  }));
+  }),
+);
 
 again('metrics: the time range is in the address', () =>
   rig.on('/metrics?range=24h', async (page) => {
@@ -116,7 +117,8 @@ again('task page: shows the attempts on a time axis and redrives', () =>
       const task = await rig.stores.queue('GET', `/v1/tasks/${id}`);
       expect(task.redrive_count).toBe(1);
     });
-  }));
+  }),
+);
 
 again('task page: an unknown id says so', () =>
   rig.on(

@@ -37,7 +37,8 @@ describe('queues', () => {
       await page.getByRole('link', { name: 'payments.capture' }).click();
       await page.getByRole('heading', { name: 'payments.capture' }).waitFor();
       await page.getByText('at 70% failures of at least 10 calls in 30 s').waitFor();
-    }));
+    }),
+  );
 
   again('list: the dead count links to the dead letters', () =>
     rig.on('/queues', async (page) => {
