@@ -298,7 +298,7 @@ describe.each(useDatabases())('%s: lookup', (_way, start) => {
     const lookup = { from: 'teams', local: 'name', foreign: 'members', as: 'teams' };
     const found = async (people = db.collection('people')) => {
       const { records } = await people.find({ lookup });
-      return (records[0]?.data['teams'] as { team: string }[]).map(({ team }) => team).sort();
+      return (records[0]!.data['teams'] as { team: string }[]).map(({ team }) => team).sort();
     };
     expect(await found()).toEqual(['x', 'y']);
     await db.transaction(async (tx) => {

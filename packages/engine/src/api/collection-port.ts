@@ -78,8 +78,22 @@ export interface ManyCall extends ReadCall {
 
 /** Every option of a call, also of one over a connection. */
 const optionNames: ReadonlySet<string> = new Set([
-  ...['transaction', 'fields', 'id', 'key', 'ttlMs', 'requestId', 'mode', 'expectedRev'],
-  ...['ordered', 'atomic', 'returnRecords', 'limit', 'minSeq', 'prefer', 'timeoutMs', 'signal'],
+  'transaction',
+  'fields',
+  'id',
+  'key',
+  'ttlMs',
+  'requestId',
+  'mode',
+  'expectedRev',
+  'ordered',
+  'atomic',
+  'returnRecords',
+  'limit',
+  'minSeq',
+  'prefer',
+  'timeoutMs',
+  'signal',
 ]);
 
 /** A misspelt limit must not change all records. */
