@@ -15,7 +15,7 @@ import { startPostgres } from '../packages/queue/test/postgres/postgres-server.j
 /** MILLRACE_FLEET_TASKS=300 runs more. */
 const taskCount = Number(process.env['MILLRACE_FLEET_TASKS'] ?? 30);
 const token = 'token-of-the-fleet';
-const patience = { timeout: 600_000, interval: 200 };
+const patience = { timeout: 240_000, interval: 200 };
 
 const programAt = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const ctl = programAt('../bin/ctl');
@@ -167,7 +167,13 @@ test(
     // Agents of the first machine never end, so it is killed in the middle of its work.
     const parts = { home, queueUrl, runs };
     const hang = { ...parts, agent: 'setInterval(() => {}, 1000);' };
-    const work = { ...parts, agent: 'setTimeout(() => {}, 100);' };
+    // Those of the others end when every machine has a task, so that two cannot do all of them.
+    const allAtWork = join(home, 'all-at-work');
+    const isOver = `require('node:fs').existsSync(${JSON.stringify(allAtWork)})`;
+    const work = {
+      ...parts,
+      agent: `const timer = setInterval(() => ${isOver} && clearInterval(timer), 100);`,
+    };
     onTestFinished(() => {
       for (const [machine, pid] of runsNow()) if (machine === 'a') kill(Number(pid));
     });
@@ -195,6 +201,7 @@ test(
       () => expect([...machinesAtWork()].toSorted()).toEqual(['a', 'b', 'c']),
       patience,
     );
+    writeFileSync(allAtWork, '');
     machines[0]!.child.kill('SIGKILL');
     servers[0]!.child.kill('SIGKILL');
 
@@ -209,18 +216,19 @@ test(
       },
       { timeout: 60_000 + taskCount * 4_000, interval: 1_000 },
     );
-    for (const id of ids) {
+    for (const [number, id] of ids.entries()) {
       const { status, attempts } = await call(queue, 'GET', `/v1/tasks/${id}`);
       expect([id, status]).toEqual([id, 'SUCCEEDED']);
       const outcomes = (attempts as { outcome: string }[]).map(({ outcome }) => outcome);
       expect(outcomes.filter((outcome) => outcome === 'SUCCEEDED')).toHaveLength(1);
+      // A machine that stood still for the length of a lease has lost its attempt too.
+      const agents = runsNow().filter(([, , task]) => task === `task-${number}`);
+      expect(agents.length, `agents of ${id}`).toBeLessThanOrEqual(outcomes.length);
     }
     const lost = runsNow().flatMap(([machine, , task]) => (machine === 'a' ? task : []));
     expect(lost.length).toBeGreaterThan(0);
-    for (const task of lost) {
-      const others = runsNow().filter(([machine, , each]) => each === task && machine !== 'a');
-      expect([task, others.length]).toEqual([task, 1]);
-    }
+    const done = runsNow().flatMap(([machine, , task]) => (machine === 'a' ? [] : task));
+    for (const task of lost) expect(done).toContain(task);
   },
 );
 
