@@ -50,11 +50,11 @@ export async function permissionWaits(url, home) {
   const call = (method, path, body) => callDaemon(url, method, path, body);
   await call('POST', '/api/v1/backends/rescan?acp=true');
   const events = Readable.fromWeb((await fetch(`${url}/api/v1/events`)).body);
-  const lines = createInterface({ input: events });
   const request = { prompt: 'begin', backend: 'gemini', driver: 'acp', cwd: home, worktree: false };
   const { id } = await call('POST', '/api/v1/spawn', request);
   let answeredCount = 0;
-  for await (const line of lines) {
+  // An interface made before the spawn would drop the lines that come until this loop reads.
+  for await (const line of createInterface({ input: events })) {
     if (!line.startsWith('data:')) continue;
     const { type, data } = JSON.parse(line.slice(5));
     if (type !== 'question.changed' || data.status !== 'open') continue;
