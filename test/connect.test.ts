@@ -130,7 +130,6 @@ again(
     expect(await drain(running)).toEqual([JSON.stringify({ op: 'insert', id, rev: 1 })]);
     await db.close();
   },
-  120_000,
 );
 
 test('connect: a mistake in the file is one line with file and line, before anything starts', async () => {

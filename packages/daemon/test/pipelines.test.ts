@@ -29,7 +29,7 @@ beforeEach(async () => {
   // Works until it is stopped. A daemon waits 20 s for a --help that does not end.
   clis.add('qwen', `if (!args.includes('--help')) setInterval(() => undefined, 1000);`);
   await start();
-}, 60_000);
+});
 afterEach(() => daemon.dispose(), 60_000);
 
 async function start(): Promise<void> {
@@ -56,7 +56,7 @@ async function become(id: string, status: Pipeline['status']): Promise<Pipeline>
   return found;
 }
 
-describe('POST /api/v1/pipelines', { timeout: 120_000 }, () => {
+describe('POST /api/v1/pipelines', () => {
   test('runs a pipeline of YAML from end to end with a real program', async () => {
     const yaml = `
 name: upload
@@ -210,4 +210,4 @@ test('a pipeline that is not there is 404', async () => {
       await daemon.api.refused(request, 404, 'PIPELINE_NOT_FOUND');
     }
   }
-}, 60_000);
+});

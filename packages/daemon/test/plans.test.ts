@@ -30,11 +30,11 @@ beforeAll(async () => {
   new FakeClis(join(home, 'bin')).add('gemini', 'process.exit(3);');
   await installFakeAgent(join(home, 'bin'), ['codex']);
   daemon = await startAgentDaemon({ home, flags: { 'agents-feedback-interval': '100ms' } });
-}, 60_000);
+});
 afterAll(async () => {
   await removeSessions(daemon.api);
   await daemon.dispose();
-}, 60_000);
+});
 
 const freshRepo = () => newRepo(join(daemon.home, `repo-${++count}`));
 
@@ -395,7 +395,7 @@ test('cancel: running agents are stopped, and nothing more starts', async () => 
   });
   expect((await sessionOf(tasks[0]!.sessions[0]!)).status).toBe('done');
   expect(await daemon.api.ok('POST', path)).toMatchObject({ status: 'canceled' });
-}, 120_000);
+});
 
 test('feedback: a failed check and a comment wake the session that made the branch', async () => {
   const repo = freshRepo();

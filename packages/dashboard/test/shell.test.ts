@@ -333,7 +333,7 @@ describe('the gallery of a development build', { tags: 'campaign-browser' }, () 
     const own = { host: '127.0.0.1', port: 0, proxy, hmr: false };
     server = await createServer({ root, cacheDir, logLevel: 'silent', server: own });
     await server.listen();
-  }, 120_000);
+  });
   afterAll(async () => {
     await server?.close();
     rmSync(cacheDir, { recursive: true, force: true });

@@ -242,7 +242,7 @@ test('what committed transactions saw and did fits an order, one after the other
   // A run in which nothing ever conflicts or commits would prove nothing.
   expect(tally.committed).toBeGreaterThan(runs);
   expect(tally.refused).toBeGreaterThan(runs / 10);
-}, 120_000);
+});
 
 test('the search for an order knows a write skew when it sees one', () => {
   const read = (key: string, saw: string) => ({

@@ -232,7 +232,7 @@ test('claim: a stream that is not read is cut off and its tasks are handed back'
   await expect.poll(cutOff, { timeout: 60_000, interval: 100 }).toBe(true);
   const pending = ['PENDING', 'PENDING', 'PENDING', 'PENDING'];
   await expect.poll(statuses, { timeout: 20_000 }).toEqual(pending);
-}, 120_000);
+});
 
 test('TLS: serves REST and gRPC with the certificate of the settings', async () => {
   const file = (name: string) =>

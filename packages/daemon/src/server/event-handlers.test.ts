@@ -95,4 +95,4 @@ test('a reader who does not read makes nobody keep anything for them', async () 
     await database.close();
     rmSync(home, { recursive: true, force: true });
   }
-}, 120_000);
+});

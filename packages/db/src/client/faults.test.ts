@@ -87,7 +87,7 @@ test('retry: every write is applied exactly once on a failing network', async ()
   expect(groups).toHaveLength(total);
   const counter = await counters.findByKey('c');
   expect([counter!.data.n, counter!.rev]).toEqual([total, total + 1]);
-}, 120_000);
+});
 
 test('retry: calls survive a server restart and stop at their deadline', async () => {
   const first = await servers.serve();

@@ -12,7 +12,7 @@ describe.skipIf(!hasEtcd)('administration during a fail-over (needs the program 
 
   beforeAll(async () => {
     etcd = await startEtcd(1);
-  }, 60_000);
+  });
   afterAll(() => etcd.stop());
   const { start } = useCluster(nodes, () => etcd);
 
@@ -37,7 +37,7 @@ describe.skipIf(!hasEtcd)('administration during a fail-over (needs the program 
     expect(await restored.collection('docs').count()).toBe(50);
     expect((await restored.verify()).problems).toEqual([]);
     await restored.close();
-  }, 90_000);
+  });
 
   test('compact: a node that compacts during a fail-over stays intact', async () => {
     const { all, leader } = await start('1');
@@ -53,7 +53,7 @@ describe.skipIf(!hasEtcd)('administration during a fail-over (needs the program 
       await expect.poll(() => node.client.collection('docs').count()).toBe(51);
       expect((await node.server.database.verify()).problems).toEqual([]);
     }
-  }, 90_000);
+  });
 
   test('restore: a node with another history is refused and never leads', async () => {
     const { all, flags } = await start('1');
@@ -68,7 +68,7 @@ describe.skipIf(!hasEtcd)('administration during a fail-over (needs the program 
     await db.collection('docs').insert({ n: 1 });
     expect(await db.collection('docs').count()).toBe(1);
     expect((await node.status()).role).toBe('follower');
-  }, 90_000);
+  });
 
   test('index: a new leader uses the indexes of its own settings', async () => {
     const { all, leader, flags } = await start('1');
@@ -93,7 +93,7 @@ describe.skipIf(!hasEtcd)('administration during a fail-over (needs the program 
       );
     expect(found.records).toHaveLength(5);
     expect((await back.server.database.verify()).problems).toEqual([]);
-  }, 90_000);
+  });
 
   test('schema and index: made by the leader, they hold on its successor', async () => {
     const { all, leader } = await start('1');
@@ -116,5 +116,5 @@ describe.skipIf(!hasEtcd)('administration during a fail-over (needs the program 
     await expect(successors.insert({ n: 1 })).rejects.toMatchObject({ code: 'UNIQUE_VIOLATION' });
     await successors.insert({ n: 20 });
     expect((await next.server.database.verify()).problems).toEqual([]);
-  }, 90_000);
+  });
 });

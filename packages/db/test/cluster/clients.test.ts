@@ -10,7 +10,7 @@ describe.skipIf(!hasEtcd)('clients of a cluster (needs the program etcd)', () =>
 
   beforeAll(async () => {
     etcd = await startEtcd(1);
-  }, 60_000);
+  });
   afterAll(() => etcd.stop());
   const { start } = useCluster(nodes, () => etcd);
 
@@ -23,7 +23,7 @@ describe.skipIf(!hasEtcd)('clients of a cluster (needs the program etcd)', () =>
       await db.collection('docs').insert({ n: 1 });
     }
     expect(await leader.client.collection('docs').count()).toBe(2);
-  }, 60_000);
+  });
 
   test('client: inserts go on across a fail-over, each exactly once', async () => {
     const { all, leader } = await start('1');
@@ -49,7 +49,7 @@ describe.skipIf(!hasEtcd)('clients of a cluster (needs the program etcd)', () =>
     const found = records.map(({ data }) => data.n);
     const byValue = (a: number, b: number) => a - b;
     expect(found.sort(byValue)).toEqual(inserted.sort(byValue));
-  }, 90_000);
+  });
 
   test('client: a watch goes on across a fail-over without gap or duplicate', async () => {
     const { all, leader } = await start('1');
@@ -70,7 +70,7 @@ describe.skipIf(!hasEtcd)('clients of a cluster (needs the program etcd)', () =>
     expect(seen).toEqual(Array.from({ length: 40 }, (_, n) => n));
     await watch.return?.();
     await reading;
-  }, 90_000);
+  });
 
   test('client: reads go to a follower that is preferred, and wait for min_seq', async () => {
     const { all } = await start('1');
@@ -87,5 +87,5 @@ describe.skipIf(!hasEtcd)('clients of a cluster (needs the program etcd)', () =>
     nodes.onClose(() => reader.close());
     expect((await reader.collection('docs').findById(id, { minSeq: seq }))?.data).toEqual({ n: 1 });
     await reader.collection('docs').insert({ n: 2 });
-  }, 60_000);
+  });
 });

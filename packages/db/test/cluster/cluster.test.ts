@@ -11,7 +11,7 @@ describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', (
 
   beforeAll(async () => {
     etcd = await startEtcd(3);
-  }, 60_000);
+  });
   afterAll(() => etcd.stop());
 
   const { start } = useCluster(nodes, () => etcd);
@@ -27,7 +27,7 @@ describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', (
     const states = await statesOf();
     expect(states.filter(({ role }) => role === 'leader')).toHaveLength(1);
     expect(states.map(({ cluster }) => cluster?.leaderAddress)).toEqual(all.map(() => leader.url));
-  }, 60_000);
+  });
 
   test('cluster: a follower leads when the leader stops, without loss', async () => {
     const { all, leader, flags } = await start('1');
@@ -46,7 +46,7 @@ describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', (
     await expect(back.client.collection('docs').insert({ n: 3 })).rejects.toMatchObject({
       code: 'READ_ONLY_REPLICA',
     });
-  }, 60_000);
+  });
 
   test('cluster: without etcd the leader serves reads, refuses writes, and nobody else leads', async () => {
     const { all, leader } = await start('1');
@@ -70,7 +70,7 @@ describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', (
     const next = await leaderOf(all);
     await next.client.collection('docs').insert({ n: 3 });
     expect((await next.status()).epoch).toBeGreaterThanOrEqual(epoch);
-  }, 60_000);
+  });
 
   test('cluster: a node cannot be promoted by hand', async () => {
     const { all, leader } = await start('0');
@@ -79,7 +79,7 @@ describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', (
       code: 'FENCED',
       detail: expect.stringContaining('decided by etcd') as string,
     });
-  }, 60_000);
+  });
 
   test('cluster: min_acks 0 states the loss window in the log and in the status', async () => {
     const { leader } = await start('0');
@@ -87,7 +87,7 @@ describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', (
     const { cluster } = await leader.status();
     expect(cluster).toMatchObject({ problem: '', lossWindow: expect.any(Number) as number });
     expect(leader.log.lines.some(({ message }) => message.includes('min_acks is 0'))).toBe(true);
-  }, 60_000);
+  });
 
   test('cluster: backups, restores and logs accept the commit that starts an epoch', async () => {
     const { leader, flags } = await start('0');
@@ -97,5 +97,5 @@ describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', (
     const late = await nodes.start(flags);
     await inState(late, 'streaming');
     expect((await late.server.database.verify()).problems).toEqual([]);
-  }, 60_000);
+  });
 });

@@ -42,7 +42,7 @@ describe.skipIf(!hasEtcd)('etcd with TLS and users (needs the program etcd)', ()
     await addUsers(member());
     const client = { cert: file('caller.pem'), key: file('caller.key') };
     withCertificates = await startEtcd(1, { ...server, client });
-  }, 60_000);
+  });
   afterAll(() => Promise.all([withUsers.stop(), withCertificates.stop()]));
 
   const flagsOf = (etcd: RunningEtcd, more: Flags): Flags => ({
@@ -79,7 +79,7 @@ describe.skipIf(!hasEtcd)('etcd with TLS and users (needs the program etcd)', ()
     const caller = { 'cluster-cert': file('caller.pem'), 'cluster-key': file('caller.key') };
     const { leader, other } = await startTwo(flagsOf(withCertificates, caller));
     await failOver(leader, other);
-  }, 90_000);
+  });
 
   test('cluster: a user logs in again after a restart of etcd and a change of users', async () => {
     const flags = flagsOf(withUsers, { 'cluster-user-file': userFile('node:p:w') });
@@ -96,7 +96,7 @@ describe.skipIf(!hasEtcd)('etcd with TLS and users (needs the program etcd)', ()
     const added = await member().post('/v3/auth/user/add', { name: 'x', password: 'x' }, token);
     expect(added).toMatchObject({ status: 200 });
     await failOver(next, rest);
-  }, 90_000);
+  });
 
   test.each<[string, string, Flags, RegExp]>([
     ['a wrong password', 'node:wrong', {}, /authentication failed/],

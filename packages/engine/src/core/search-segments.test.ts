@@ -71,7 +71,7 @@ test(`search segments: are merged in the background, also across a close (seed $
   await db.collection('docs').deleteMany({});
   await db.core.searchMerges.idle();
   expect(directoryOf(db)).toMatchObject({ records: 0, words: 0, segments: [], unused: [] });
-}, 120_000);
+});
 
 test(`search segments: writes one by one are merged in memory, and found as from pages (seed ${seed})`, async () => {
   let db = await scratch.open(options);
@@ -94,7 +94,7 @@ test(`search segments: writes one by one are merged in memory, and found as from
     if (round === 2) await db.compact();
   }
   expect(problemsOf(db.core)).toEqual([]);
-}, 60_000);
+});
 
 test('search segments: an index of the first layout is rebuilt when the database opens', async () => {
   const db = await scratch.open(options);

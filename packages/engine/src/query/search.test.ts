@@ -217,7 +217,7 @@ test('search: finds what reading every text would, after any writes, merges and 
     }),
     { numRuns: 15 },
   );
-}, 120_000);
+});
 
 type Writable = Pick<
   ReturnType<Awaited<ReturnType<typeof scratch.open>>['collection']>,

@@ -121,7 +121,7 @@ function testMetric(metric: Metric): void {
     expect(filtered.records.map(({ key }) => key)).toEqual(exact(far, wanted, metric, 5));
     expect(await recall(db, model, metric, random)).toBeGreaterThanOrEqual(0.97);
     expect((await db.verify()).problems).toEqual([]);
-  }, 120_000);
+  });
 }
 
 test('vectors: a copy, a compacted file and one of rounded numbers have the same hits', async () => {

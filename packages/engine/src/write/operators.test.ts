@@ -140,4 +140,4 @@ test('$inc: 64 callers lose and repeat nothing when the process is killed', asyn
     answered = n;
     await db.close();
   }
-}, 120_000);
+});

@@ -16,7 +16,7 @@ let url: string;
 beforeAll(async () => {
   postgres = await startPostgres();
   url = await postgres.database('lists');
-}, 60_000);
+});
 afterAll(() => postgres.remove());
 
 const taskCount = 100_000;
@@ -78,7 +78,7 @@ interface Case {
   index: string;
 }
 
-test('list: pages of a large queue are read from indexes', { timeout: 120_000 }, async () => {
+test('list: pages of a large queue are read from indexes', async () => {
   const store = await filledStore();
   const after = { at: noon + 5_000, id: '01KE6S00000000000000050000' };
   const pending = { statuses: ['PENDING' as const] };
@@ -172,7 +172,7 @@ function scansOf(node: PlanNode): PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(scansOf)];
 }
 
-test('count: is exact up to 10,000 and an estimate above', { timeout: 120_000 }, async () => {
+test('count: is exact up to 10,000 and an estimate above', async () => {
   const store = await openOn(url, { statementTimeoutMs: 60_000 });
   const count = (filter: TaskFilter) => store.countTasks({ queue: 'mail', filter });
   expect(await count({ handlerRef: 'rare' })).toEqual({ count: 100, isEstimate: false });

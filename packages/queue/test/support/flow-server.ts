@@ -30,7 +30,7 @@ export function flowServer(openStore?: OpenStore) {
     for (const queue of ['mail', 'mail.two', 'other', 'mail.slow']) {
       await configure(queue, queue === 'mail.slow' ? { retry: { max_attempts: 1 } } : {});
     }
-  }, 120_000);
+  });
   afterAll(async () => {
     client.close();
     await running.stop();

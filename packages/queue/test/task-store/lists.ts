@@ -134,7 +134,7 @@ export function listTests(fixture: Fixture): void {
       expect(await count({})).toEqual({ count: 0, isEstimate: false });
     });
 
-    test('list: many tasks with a filter that matches few', { timeout: 60_000 }, async () => {
+    test('list: many tasks with a filter that matches few', async () => {
       await fixture.queue();
       const wanted: string[] = [];
       const grouped = new Set<string>();

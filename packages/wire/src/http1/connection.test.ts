@@ -117,7 +117,7 @@ describe('an idle connection', () => {
     await outbound.request({ url, method: 'POST' });
     expect(server.connections).toBe(1);
     await expect.poll(() => server.open.size, { timeout: 20_000 }).toBe(0);
-  }, 30_000);
+  });
 });
 
 test.each([

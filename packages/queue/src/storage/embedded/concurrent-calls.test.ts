@@ -92,5 +92,4 @@ test.each([false, true])(
     await embedded.close();
     rmSync(directory, { recursive: true, force: true });
   },
-  60_000,
 );
