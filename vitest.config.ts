@@ -69,7 +69,7 @@ export default defineConfig({
     // A hang must end some time; a busy machine must not fail a test.
     testTimeout: 180_000,
     hookTimeout: 180_000,
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 } },
     sequence: { sequencer: LongestFirst },
     // Loading the modules anew for each of hundreds of files costs as much as the tests.
     isolate: false,

@@ -85,5 +85,5 @@ again('Ctrl-C in the middle stops and removes everything', async () => {
   expect(code).toBe(1);
   expect(JSON.parse(err)).toMatchObject({ error: { code: 'CANCELLED' } });
   expect(readdirSync(folder)).toEqual([]);
-  await expect.poll(leftovers, { timeout: 30_000 }).toEqual([]);
+  await expect.poll(leftovers).toEqual([]);
 });

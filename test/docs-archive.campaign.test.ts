@@ -36,7 +36,7 @@ const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
     time = (await put(48)).updated_at;
     await put(49);
     const isArchived = (name: string) => name.startsWith('log-') && name.includes('-000000000003.');
-    await vi.waitUntil(() => readdirSync(join(sandbox.work, 'archive')).some(isArchived), 10_000);
+    await vi.waitUntil(() => readdirSync(join(sandbox.work, 'archive')).some(isArchived), 60_000);
   },
   'millrace db backup --base --out ./archive': run,
   'millrace db restore --from ./archive --to 2026-05-04T09:30:00Z --data ./restored': (command) =>

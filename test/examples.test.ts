@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function run(): string {
   const result = spawnSync(process.execPath, [program, join(folder, 'data')], {
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 120_000,
   });
   expect(result.stderr).toBe('');
   expect(result.status).toBe(0);

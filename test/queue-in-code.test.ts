@@ -41,7 +41,7 @@ type Types = NonNullable<(typeof tasks)['~types']>;
 type Handlers = TaskHandlers<Types>;
 
 const fine = () => ({ messageId: 'm1' });
-const soon = { timeout: 30_000, interval: 20 };
+const soon = { timeout: 60_000, interval: 20 };
 const ends: (() => unknown)[] = [];
 afterAll(async () => {
   for (const end of ends.toReversed()) await end();

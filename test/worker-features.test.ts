@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 const tasks = defineTasks<{ a: unknown; b: unknown }>();
 type Types = NonNullable<(typeof tasks)['~types']>;
 
-const soon = { timeout: 30_000, interval: 10 };
+const soon = { timeout: 60_000, interval: 10 };
 const directory = mkdtempSync(join(tmpdir(), 'mr-worker-'));
 let queue: Queue<Types>;
 let count = 0;

@@ -133,7 +133,7 @@ describe.each([
     const done = run();
     const listed = async () => (await queue.list({ queue: name }))[0];
     const waits = async () => (await queue.get((await listed())!.id)).waitingFor;
-    await expect.poll(() => waits().catch(() => ''), { timeout: 20_000 }).toBe('signal');
+    await expect.poll(() => waits().catch(() => '')).toBe('signal');
     await queue.signal((await listed())!.id, 'yes', { by: 'ada' });
     expect(await done).toEqual({ yes: { by: 'ada' } });
   });

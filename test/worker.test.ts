@@ -29,7 +29,7 @@ const tasks = defineTasks({
 });
 type Handlers = TaskHandlers<NonNullable<(typeof tasks)['~types']>>;
 
-const soon = { timeout: 30_000, interval: 20 };
+const soon = { timeout: 60_000, interval: 20 };
 
 async function start(config: Record<string, unknown> = {}) {
   const server = await startTestServer({ store: await newEmbeddedStore(), createDelivery });

@@ -259,7 +259,7 @@ function flatten(shape: CommandShape): CommandShape[] {
 
 async function eventually<T>(
   screen: () => T | undefined | Promise<T | undefined>,
-  patienceMs = 10_000,
+  patienceMs = 60_000,
 ): Promise<T> {
   const end = performance.now() + patienceMs;
   for (;;) {

@@ -347,7 +347,7 @@ test('keys: made once, good for what they say, gone when revoked', async () => {
   expect(revoked.out).toBe(`Removed the key "reader" from ${file}.\n`);
   running.child.kill('SIGHUP');
   await expect
-    .poll(async () => (await as(reader.key, 'find', 'people')).err, { timeout: 10_000 })
+    .poll(async () => (await as(reader.key, 'find', 'people')).err)
     .toContain('API key is unknown or was revoked');
   const gone = await server.ctl(['keys', 'revoke', 'reader', '--keys-file', file]);
   expect([gone.code, gone.err]).toEqual([1, expect.stringContaining('has no key "reader"')]);

@@ -326,7 +326,7 @@ describe('token', () => {
     const env = { MILLRACE_QUEUE_TOKEN: token };
     await expect
       .poll(async () => (await server.ctl(['stats', 'mail'], { env })).code, {
-        timeout: 20_000,
+        timeout: 60_000,
       })
       .toBe(0);
   });

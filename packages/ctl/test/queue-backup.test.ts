@@ -59,7 +59,7 @@ async function tasksIn(name: string): Promise<string[]> {
     const env = { MILLRACE_QUEUE_TOKEN: tokens.root };
     const data = join(server.folder, name);
     const list = () => ctl(['queue', 'tasks', 'letters', '--json', '--data', data], env);
-    await expect.poll(async () => (await list()).code, { timeout: 20_000 }).toBe(0);
+    await expect.poll(async () => (await list()).code).toBe(0);
     const { tasks } = JSON.parse((await list()).out) as { tasks: { id: string }[] };
     return tasks.map((task) => task.id).toSorted();
   } finally {

@@ -15,7 +15,7 @@ test('--async starts a job, and job list, get and cancel follow it', async () =>
   )!;
   await vi.waitFor(
     async () => expect(await server.ok(['job', 'get', id])).toMatch(/^status +done$/m),
-    20_000,
+    60_000,
   );
   expect(await server.ok(['job', 'get', id])).toMatch(/^selector +\{"filter":\{\}\}$/m);
   expect(await server.ok(['job', 'list', 'mail'])).toMatch(

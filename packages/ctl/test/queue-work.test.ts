@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.remove());
 
-const soon = { timeout: 30_000, interval: 50 };
+const soon = { timeout: 60_000, interval: 50 };
 
 async function pullQueue(name: string): Promise<void> {
   await server.makeQueue(name, { callback: { protocol: 'pull' } });

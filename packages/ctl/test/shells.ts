@@ -37,7 +37,7 @@ export function isInstalled(shell: string): boolean {
 
 async function complete(shell: string, args: string[], cwd: string): Promise<string[]> {
   const env = { PATH: process.env['PATH'], HOME: cwd, TERM: 'xterm', LANG: 'C.UTF-8' };
-  const { stdout, stderr } = await run(shell, args, { cwd, env, timeout: 20_000 });
+  const { stdout, stderr } = await run(shell, args, { cwd, env, timeout: 120_000 });
   if (stderr !== '') throw new Error(`${shell} complained: ${stderr}`);
   const lines = stdout.split('\n').map((line) => line.trim());
   return inOrder(new Set(lines.filter((line) => line !== '')));

@@ -142,7 +142,7 @@ again('a hundred readers all see the same, and the daemon stops at once under th
   expect(performance.now() - begunAt).toBeLessThan(30_000);
   const cut = daemon.log.lines.filter(({ message }) => message.includes('were cut'));
   expect(cut).toEqual([]);
-  await vi.waitFor(() => expect(readers.every(({ hasEnded }) => hasEnded)).toBe(true));
+  await expect.poll(() => readers.every(({ hasEnded }) => hasEnded)).toBe(true);
 });
 
 again(

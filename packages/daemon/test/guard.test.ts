@@ -59,7 +59,7 @@ describe.skipIf(noTmux)(`an agent in tmux${noTmux ? ` (${noTmux})` : ''}`, () =>
     await untilIs(daemon.api, id, stateOf, ['idle', 'ok']);
     expect(await sentTo(id)).toContain('/compact');
     expect(await contextNotes()).toEqual(['context_critical', 'context_warning']);
-    await expect.poll(() => compactions(), { timeout: 30_000 }).toHaveLength(1);
+    await expect.poll(() => compactions()).toHaveLength(1);
     expect(compactions()[0]).toMatchObject({ agent_id: id, basis: 'MEASURED' });
     const { raw_tokens, kept_tokens } = compactions()[0] as Record<string, number>;
     expect([raw_tokens! >= 450_000, kept_tokens! < 60_000]).toEqual([true, true]);

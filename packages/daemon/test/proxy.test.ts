@@ -236,10 +236,10 @@ describe('a stream', () => {
       },
       async () => {
         const { asking, lines } = watch(daemon.url, headers);
-        await vi.waitFor(() => expect(lines.join('')).toBe('{"seq":1}\n'), 30_000);
+        await vi.waitFor(() => expect(lines.join('')).toBe('{"seq":1}\n'), 60_000);
         expect(upstreamClosed).toBe(false);
         asking.destroy();
-        await vi.waitFor(() => expect(upstreamClosed).toBe(true), 30_000);
+        await vi.waitFor(() => expect(upstreamClosed).toBe(true), 60_000);
       },
     );
   });
@@ -266,7 +266,7 @@ describe('a stream', () => {
       },
       async () => {
         const { lines, ended } = watch(other.url, json);
-        await vi.waitFor(() => expect(lines).toHaveLength(1), 30_000);
+        await vi.waitFor(() => expect(lines).toHaveLength(1), 60_000);
         await other.dispose();
         expect(await ended).toBe('ended');
       },

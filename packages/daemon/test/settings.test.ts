@@ -238,7 +238,7 @@ describe('a change applies at once', () => {
     await patch(daemon, { values: { 'tokens.warn': '100k' } });
     const { context_state } = await daemon.api.ok('GET', `/api/v1/sessions/${id}`);
     expect(context_state).toBe('warning');
-    await expect.poll(alerts, { timeout: 30_000 }).toEqual([['context_warning', id]]);
+    await expect.poll(alerts).toEqual([['context_warning', id]]);
     writeFileSync(join(daemon.workdir, 'go.txt'), '');
     await until(daemon.api, id, 'done');
   });

@@ -278,7 +278,7 @@ test('when the caller goes away, so does the program', async () => {
   expect(isAlive(pid)).toBe(true);
   controller.abort();
   await expect(asking).rejects.toThrow();
-  await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
 again('when the daemon stops, so do its programs', async () => {
@@ -320,7 +320,7 @@ again('local_only asks nobody but the local model', async () => {
     await daemon.api.ok('POST', '/api/v1/backends/rescan');
     return (await daemon.api.row('local')).installed;
   };
-  await expect.poll(isFound, { timeout: 20_000 }).toBe(true);
+  await expect.poll(isFound).toBe(true);
   await daemon.api.ok('PATCH', '/api/v1/backends/local', { enabled: false });
   expect(await think()).toEqual({ backend: null, text: null, degraded: true, tried: [] });
 });

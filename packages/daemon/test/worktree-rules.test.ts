@@ -109,7 +109,7 @@ describe.concurrent('rules for worktrees', () => {
       expect(existsSync(join(worktree!, 'by-file'))).toBe(false);
       await api.ok('POST', `/api/v1/sessions/${id}:stop`);
       await untilIs(api, id, ({ serve: now }) => now ?? null, null);
-      await vi.waitFor(() => expect(fetch(serve!.url)).rejects.toThrow());
+      await vi.waitFor(() => expect(fetch(serve!.url)).rejects.toThrow(), 60_000);
     },
   );
 

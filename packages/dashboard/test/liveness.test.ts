@@ -150,12 +150,12 @@ test('frozen server: a message with a retry in place of the skeleton, actions di
     .getByText(/Queue: no answer/)
     .waitFor();
   const create = page.getByRole('button', { name: 'New queue' });
-  await expect.poll(() => create.isDisabled(), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => create.isDisabled()).toBe(true);
   await page.getByRole('button', { name: 'Retry' }).click();
   await page.getByRole('alert').waitFor({ state: 'detached' });
   await page.getByRole('alert').waitFor();
   servers.signal('queue', 'SIGCONT');
   await page.getByText('No queues yet.').waitFor();
-  await expect.poll(() => create.isEnabled(), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => create.isEnabled()).toBe(true);
   await watched.close();
 });

@@ -25,7 +25,7 @@ describe.each(useDatabases())('by %s', (_, make) => {
     await vi.waitFor(async () => {
       const { plan } = await people.find({ filter: { age: { gt: 1 } }, explain: true });
       expect(plan?.fullScan).toBe(false);
-    });
+    }, 60_000);
     expect(await db.catalog.dropIndex('people', 'age')).toBeGreaterThan(made.seq);
     expect(await codeOf(db.catalog.dropIndex('people', 'age'))).toBe('INDEX_NOT_FOUND');
   });

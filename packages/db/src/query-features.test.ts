@@ -34,7 +34,7 @@ describe.each(useDatabases())('%s: queries', (_way, start) => {
     await db.catalog.createIndex('users', { fields: ['email'], unique: true, collation: 'ci' });
     await users.insert({ email: 'ÉVA@example.org' });
     const ready = async () => (await db.collections())[0]?.indexes[0]?.state;
-    await expect.poll(ready, { timeout: 20_000 }).toBe('ready');
+    await expect.poll(ready).toBe('ready');
     const find = (filter: Filter<Record<string, unknown>>) => users.find({ filter, explain: true });
     const found = await find({ email: { eqi: 'ADA@EXAMPLE.ORG' } });
     expect(found.plan).toMatchObject({ index: 'email', rowsScanned: 1, fullScan: false });
@@ -54,7 +54,7 @@ describe.each(useDatabases())('%s: queries', (_way, start) => {
     const where = { state: 'open' };
     await db.catalog.createIndex('jobs', { fields: ['owner'], unique: true, where });
     const ready = async () => (await db.collections())[0]?.indexes[0]?.state;
-    await expect.poll(ready, { timeout: 20_000 }).toBe('ready');
+    await expect.poll(ready).toBe('ready');
     await jobs.insertWithKey('a', { owner: 'x', state: 'open' });
     await jobs.insert({ owner: 'x', state: 'done' });
     expect(await codeOf(jobs.insert({ owner: 'x', state: 'open' }))).toBe('UNIQUE_VIOLATION');

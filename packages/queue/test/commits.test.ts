@@ -52,7 +52,7 @@ async function openDelivery(maxInFlight = 64) {
     );
     for (const id of ids) {
       await expect
-        .poll(async () => (await store.getTask(id)) ?? {}, { interval: 2, timeout: 20_000 })
+        .poll(async () => (await store.getTask(id)) ?? {}, { interval: 2, timeout: 60_000 })
         .toMatchObject({ status: 'SUCCEEDED' });
     }
   };

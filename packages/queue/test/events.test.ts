@@ -156,14 +156,14 @@ describe.each(['embedded', 'postgres'])('events on the %s store', (kind) => {
     const [opened] = await stream.until('breaker');
     expect(opened).toMatchObject({ state: 'open', handler_ref: 'bad', queue: 'mail.breaks' });
     expect([opened!['task_id'].length, typeof opened!['next_probe_at']]).toEqual([26, 'string']);
-    await expect.poll(shown, { timeout: 20_000 }).toEqual([expect.stringMatching('bad .*open')]);
+    await expect.poll(shown).toEqual([expect.stringMatching('bad .*open')]);
     for (let i = 0; i < 3; i++) {
       await settle(await claim('mail.breaks'), { outcome: 'complete' }, 'mail.breaks');
     }
     const [, closed] = await stream.until('breaker', 'breaker');
     expect(closed).toMatchObject({ state: 'closed', next_probe_at: null });
     const none = kind === 'embedded' ? ['bad closed'] : [];
-    await expect.poll(shown, { timeout: 20_000 }).toEqual(none);
+    await expect.poll(shown).toEqual(none);
     expect(server.differences).toEqual([]);
   });
 

@@ -22,7 +22,7 @@ import {
   type TestServer,
 } from './support/server.js';
 
-const soon = { timeout: 20_000, interval: 20 };
+const soon = { timeout: 60_000, interval: 20 };
 const loopback = { host: '127.0.0.1', port: '*' as const, networks: ['127.0.0.0/8'] };
 
 describe.each(['embedded', 'postgres'] as const)('callbacks over gRPC, %s store', (kind) => {

@@ -166,7 +166,7 @@ again('gRPC: connections above max_connections are closed', async () => {
       .on('close', () => closed++)
       .resume();
   }
-  await expect.poll(() => closed, { timeout: 20_000 }).toBe(5);
+  await expect.poll(() => closed).toBe(5);
 });
 
 test('claim: a principal has at most max_waiting_claims waiting in a queue', async () => {
@@ -201,7 +201,7 @@ test('claim: a principal has at most max_waiting_claims waiting in a queue', asy
   expect((await server.as('operator', claim)).status).toBe(200);
   const submit = { method: 'POST', path: '/v1/queues/mail/tasks', body: { handler_ref: 'b' } };
   await server.as('submitter', submit);
-  await expect.poll(() => b.tasks, { timeout: 20_000 }).toEqual(['b']);
+  await expect.poll(() => b.tasks).toEqual(['b']);
   expect(a.tasks).toEqual([]);
 });
 
@@ -223,7 +223,7 @@ test('claim: a stream that is not read is cut off and its tasks are handed back'
   let isCut = false;
   call.on('close', () => (isCut = true));
   call.end(message(toBinary(ClaimRequestSchema, claim)));
-  await expect.poll(statuses, { timeout: 20_000 }).toContain('IN_FLIGHT');
+  await expect.poll(statuses).toContain('IN_FLIGHT');
   expect(isCut).toBe(false);
   const cutOff = () => {
     server.clock.monotonicAheadMs += 1_000;
@@ -231,7 +231,7 @@ test('claim: a stream that is not read is cut off and its tasks are handed back'
   };
   await expect.poll(cutOff, { timeout: 60_000, interval: 100 }).toBe(true);
   const pending = ['PENDING', 'PENDING', 'PENDING', 'PENDING'];
-  await expect.poll(statuses, { timeout: 20_000 }).toEqual(pending);
+  await expect.poll(statuses).toEqual(pending);
 });
 
 test('TLS: serves REST and gRPC with the certificate of the settings', async () => {

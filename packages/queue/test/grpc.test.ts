@@ -72,7 +72,7 @@ function claim(request: object, who: Who = 'worker') {
   return { stream, tasks, ended };
 }
 
-const soon = { timeout: 20_000, interval: 20 };
+const soon = { timeout: 60_000, interval: 20 };
 
 test('submit: stores a task with its payload, and GetTask finds it', async () => {
   const payload = Buffer.from('hello');

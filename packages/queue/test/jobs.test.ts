@@ -20,7 +20,7 @@ const job = async (id: string) => {
   return (answer.body as { job: Record<string, unknown> }).job;
 };
 const ended = (id: string) =>
-  expect.poll(async () => (await job(id))['status'], { timeout: 20_000 }).not.toBe('running');
+  expect.poll(async () => (await job(id))['status']).not.toBe('running');
 
 test('an asynchronous purge answers with a job that ends by itself', async () => {
   await buryTasks(server, 5);

@@ -10,7 +10,7 @@ import { z } from 'zod';
 const tasks = defineTasks({
   'mail.send': { payload: z.object({ to: z.string() }), queue: 'mail' },
 });
-const soon = { timeout: 30_000, interval: 10 };
+const soon = { timeout: 60_000, interval: 10 };
 const directory = mkdtempSync(join(tmpdir(), 'mr-open-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 

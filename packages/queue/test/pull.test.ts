@@ -114,12 +114,12 @@ test('claim: a client that disconnects leaves the task to others', async () => {
   });
   const workers = async () =>
     (await server.as('operator', { path: '/v1/queues/mail/workers' })).body['workers'];
-  await expect.poll(workers, { timeout: 20_000 }).toHaveLength(1);
+  await expect.poll(workers).toHaveLength(1);
   abort.abort();
   await expect(gone).rejects.toThrow();
   const id = await server.submit();
   const found = async () => (await server.claim({ wait_ms: 1_000 })).map((task) => task.id);
-  await expect.poll(found, { timeout: 20_000 }).toEqual([id]);
+  await expect.poll(found).toEqual([id]);
 });
 
 test('settle: ends up to 100 tasks, each with a result', async () => {
@@ -248,7 +248,7 @@ test('shutdown: a waiting claim ends with an empty list', async () => {
   const waiting = server.claim({ wait_ms: 30_000 });
   const workers = async () =>
     (await server.as('operator', { path: '/v1/queues/mail/workers' })).body['workers'];
-  await expect.poll(workers, { timeout: 20_000 }).toHaveLength(1);
+  await expect.poll(workers).toHaveLength(1);
   const stopped = server.running.stop();
   expect(await waiting).toEqual([]);
   await stopped;

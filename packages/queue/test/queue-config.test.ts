@@ -197,7 +197,7 @@ test('config: a missing secret is explained by a mistake in the newest secrets f
     },
   };
   const detail = async () => String((await own.as('root', request)).body['detail']);
-  await expect.poll(detail, { timeout: 20_000 }).toMatch(/secrets\.yaml:3: .*vlaue/);
+  await expect.poll(detail).toMatch(/secrets\.yaml:3: .*vlaue/);
   expect(await detail()).not.toContain('hidden');
   const logged = own.log.lines.filter(({ message }) =>
     message.startsWith('failed to reload secrets'),

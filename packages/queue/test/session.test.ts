@@ -26,7 +26,7 @@ import { makeQueue, newEmbeddedStore, startTestServer, tokens } from './support/
 const again = inCampaign('cases');
 
 const tasks = defineTasks<{ a: unknown }>();
-const soon = { timeout: 30_000, interval: 10 };
+const soon = { timeout: 60_000, interval: 10 };
 
 async function serve() {
   const store = await newEmbeddedStore();

@@ -38,10 +38,10 @@ test('worker: a cancelled task is reported once, in one line, and not settled', 
   let end = (): void => undefined;
   const run = vi.fn(() => new Promise<void>((resolve) => (end = resolve)));
   const worker = startRawWorker(transport, { queue: 'mail', name: 'w1' }, run);
-  await vi.waitFor(() => expect(run).toHaveBeenCalled());
+  await expect.poll(() => run).toHaveBeenCalled();
   const [extendAll] = intervals;
   extendAll!();
-  await vi.waitFor(() => expect(printed).toHaveBeenCalled());
+  await expect.poll(() => printed).toHaveBeenCalled();
   extendAll!();
   end();
   await worker.stop();
@@ -89,7 +89,7 @@ test('worker: a retry function that throws is reported, and the queue decides', 
       throw new Error('no');
     },
   );
-  await vi.waitFor(() => expect(settle).toHaveBeenCalled());
+  await expect.poll(() => settle).toHaveBeenCalled();
   await worker.stop();
   expect(reported).toEqual([wrong]);
   expect(settle.mock.calls[0]![1]).toMatchObject([{ outcome: 'fail', message: 'no', retry: true }]);

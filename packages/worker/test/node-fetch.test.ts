@@ -59,7 +59,7 @@ test('an aborted request rejects with the reason of its signal', async () => {
   const url = await serve(() => (isWaiting = true));
   const stop = new AbortController();
   const waiting = fetch(url, { ...get, signal: stop.signal });
-  await vi.waitFor(() => expect(isWaiting).toBe(true));
+  await expect.poll(() => isWaiting).toBe(true);
   stop.abort(new Error('enough'));
   await expect(waiting).rejects.toThrow('enough');
   await expect(fetch(url, { ...get, signal: stop.signal })).rejects.toThrow('enough');

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { takeOverProcess } from './lifecycle.js';
 
 /** A process that writes its exits down instead of ending. */
@@ -48,7 +48,7 @@ test('Ctrl-C waits for the last work of the command, a second one does not', asy
   done.exit = ((code: number) => done.exits.push(code)) as never;
   takeOverProcess(done).onInterrupt(async () => undefined);
   done.deliver(done, 'SIGINT');
-  await vi.waitFor(() => expect(done.exits).toEqual([130]));
+  await expect.poll(() => done.exits).toEqual([130]);
   const taken = new FakeProcess();
   takeOverProcess(taken).onInterrupt(async () => undefined)();
   taken.deliver(taken, 'SIGINT');

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { FakePart } from './fake-part.test-support.js';
 import { drainMs, maxQuickExits, steadyMs } from './supervised-part.js';
 
@@ -6,16 +6,16 @@ import { drainMs, maxQuickExits, steadyMs } from './supervised-part.js';
 async function dieOnce(fake: FakePart): Promise<void> {
   const before = fake.children.length;
   fake.last.die('disk full');
-  await vi.waitFor(() => expect(fake.clock.isAwaited).toBe(true));
+  await expect.poll(() => fake.clock.isAwaited).toBe(true);
   fake.clock.advance(10_000);
-  await vi.waitFor(() => expect(fake.children.length).toBe(before + 1));
+  await expect.poll(() => fake.children.length).toBe(before + 1);
 }
 
 test('a part that dies is started again, where it was, and both are reported', async () => {
   const fake = new FakePart('queue');
   await fake.supervised.start();
   await dieOnce(fake);
-  await vi.waitFor(() => expect(fake.events).toHaveLength(2));
+  await expect.poll(() => fake.events).toHaveLength(2);
   expect(fake.events).toMatchObject([
     { kind: 'died', exit: { code: 1, lastWords: 'disk full' }, againMs: 250 },
     { kind: 'back', listeners: [{ url: 'http://127.0.0.1/queue' }] },
@@ -72,7 +72,7 @@ test('a stop during the pause after a death starts nothing', async () => {
   const fake = new FakePart('db');
   await fake.supervised.start();
   fake.last.die('disk full');
-  await vi.waitFor(() => expect(fake.clock.isAwaited).toBe(true));
+  await expect.poll(() => fake.clock.isAwaited).toBe(true);
   await expect(fake.supervised.stop()).resolves.toBeUndefined();
   expect(fake.last.signals).toEqual([]);
   expect(fake.children).toHaveLength(1);
@@ -83,7 +83,7 @@ test('what does not drain in time is killed, and that is reported', async () => 
   fake.drains = false;
   await fake.supervised.start();
   const stopping = fake.supervised.stop();
-  await vi.waitFor(() => expect(fake.clock.isAwaited).toBe(true));
+  await expect.poll(() => fake.clock.isAwaited).toBe(true);
   fake.clock.advance(drainMs);
   await expect(stopping).resolves.toMatchObject({
     message: 'the queue did not stop cleanly: SIGKILL',

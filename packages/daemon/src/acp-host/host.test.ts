@@ -1,6 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import type { ClientContext, SessionUpdate } from '@agentclientprotocol/sdk';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { HostEvent } from './host-events.js';
 import { AcpHost } from './host.js';
 import type { HostLaunch, HostState } from './state.js';
@@ -65,7 +65,7 @@ async function runTurn(
     },
   };
   await host.begin(agent as unknown as ClientContext);
-  await vi.waitFor(() => expect(state.at(-1)!.stopReason).toBe('end_turn'));
+  await expect.poll(() => state.at(-1)!.stopReason).toBe('end_turn');
   return { last: state.at(-1)!, requests, events };
 }
 

@@ -7,7 +7,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { DocumentSchemas, type OpenApiDocument, type ServerEvent } from '@millrace/kit/http';
 import { memoryLog } from '@millrace/kit/log';
 import fc from 'fast-check';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { newBackend } from '../core/backend.js';
 import { Events, type Event, type EventFlow } from './events.js';
 import { Reports } from './reports.js';
@@ -157,7 +157,7 @@ describe('the stream of events', () => {
     const database = await openDatabase();
     const reader = new Reader(database);
     const waiting = reader.next();
-    await vi.waitFor(() => expect(database.watches.size).toBe(1));
+    await expect.poll(() => database.watches.size).toBe(1);
     reader.leave();
     expect(await waiting).toBeUndefined();
     expect(database.watches.size).toBe(0);

@@ -87,6 +87,6 @@ export function until(check: () => unknown): Promise<unknown> {
     async () => {
       if (!(await check())) throw new Error(`not yet: ${String(check)}`);
     },
-    { timeout: 20_000, interval: 5 },
+    { timeout: 60_000, interval: 5 },
   );
 }

@@ -13,7 +13,7 @@ import { openStore, type Store } from '../storage/store.js';
 import { Pipelines } from './pipelines.js';
 
 /** How long a test waits for what must come; far more than it takes. */
-export const patience = { timeout: 20_000, interval: 5 };
+export const patience = { timeout: 60_000, interval: 5 };
 
 export interface Rig {
   pipelines: Pipelines;

@@ -17,7 +17,7 @@ import { AgentFlows } from './engine.js';
 import { Plans } from './plans.js';
 import { maxAgentText, taskPrompt } from './prompts.js';
 
-const patience = { timeout: 30_000, interval: 10 };
+const patience = { timeout: 60_000, interval: 10 };
 
 /** Plans over sessions without processes, in a real repository, with a queue whose clock is set. */
 async function useRig() {

@@ -17,7 +17,7 @@ import { openQueueTasks, type Delivery, type QueueTasks } from './index.js';
 import type { CallbackHeaders } from './received-task.js';
 
 /** How long a test waits for what must come; far more than it takes. */
-export const patience = { timeout: 20_000, interval: 5 };
+export const patience = { timeout: 60_000, interval: 5 };
 export const secret = `whsec_${Buffer.from('the secret of the test queue').toString('base64')}`;
 
 export interface QueueCall {

@@ -187,7 +187,7 @@ export function figures(entry: {
 }
 
 /** Resolves when no process has this id any more. */
-export async function ended(pid: number, patienceMs = 10_000): Promise<void> {
+export async function ended(pid: number, patienceMs = 60_000): Promise<void> {
   const end = systemClock.monotonic() + patienceMs;
   for (;;) {
     try {

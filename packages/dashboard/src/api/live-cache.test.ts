@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { QueryClient, QueryObserver } from '@tanstack/react-query';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { applyEvents } from './live-cache.js';
 
 type Event = DaemonSchema<'Event'>;
@@ -92,13 +92,13 @@ test('applyEvents: reads the board after a session or branch changed, one read a
     },
   });
   const unsubscribe = observer.subscribe(() => {});
-  await vi.waitFor(() => expect(reads).toBe(1));
+  await expect.poll(() => reads).toBe(1);
   for (let batch = 0; batch < 20; batch++) {
     applyEvents(client, [event('session.changed', 'a', { id: 'a' })]);
   }
-  await vi.waitFor(() => expect(reads).toBe(2));
+  await expect.poll(() => reads).toBe(2);
   applyEvents(client, [event('branch.changed', 'a', { agent_id: 'a' })]);
-  await vi.waitFor(() => expect(reads).toBe(3));
+  await expect.poll(() => reads).toBe(3);
   applyEvents(client, [event('note.changed', 'a', { id: 'a' })]);
   await new Promise((resolve) => setImmediate(resolve));
   expect([most, reads, client.isFetching()]).toEqual([1, 3, 0]);

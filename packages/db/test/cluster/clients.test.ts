@@ -42,7 +42,7 @@ describe.skipIf(!hasEtcd)('clients of a cluster (needs the program etcd)', () =>
     await expect.poll(() => inserted.length).toBeGreaterThan(20);
     await leader.stop();
     const before = inserted.length;
-    await expect.poll(() => inserted.length, { timeout: 30_000 }).toBeGreaterThan(before + 20);
+    await expect.poll(() => inserted.length).toBeGreaterThan(before + 20);
     isOver = true;
     await Promise.all(loads);
     const { records } = await docs.find({ limit: 10_000 });
@@ -66,7 +66,7 @@ describe.skipIf(!hasEtcd)('clients of a cluster (needs the program etcd)', () =>
     for (let n = 0; n < 20; n++) await docs.insert({ n });
     await leader.stop();
     for (let n = 20; n < 40; n++) await docs.insert({ n });
-    await expect.poll(() => seen.length, { timeout: 30_000 }).toBe(40);
+    await expect.poll(() => seen.length).toBe(40);
     expect(seen).toEqual(Array.from({ length: 40 }, (_, n) => n));
     await watch.return?.();
     await reading;

@@ -109,7 +109,7 @@ describe.skipIf(!hasEtcd)('etcd with TLS and users (needs the program etcd)', ()
       const own = { cluster, 'cluster-user-file': userFile(user), ...more };
       const node = await nodes.start(flagsOf(withUsers, own));
       const problemOf = async () => (await node.status()).cluster?.problem ?? '';
-      await expect.poll(problemOf, { timeout: 20_000 }).toMatch(problem);
+      await expect.poll(problemOf).toMatch(problem);
       expect((await node.status()).state).not.toBe('leading');
     },
     60_000,

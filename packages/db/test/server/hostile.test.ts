@@ -260,11 +260,11 @@ test('connections: callers that disconnect at once leave no call open', async ()
     socket.write(requests[round % requests.length]!, () => socket.resetAndDestroy());
     await new Promise((resolve) => socket.on('close', resolve));
   }
-  await expect.poll(() => both.server.database.watches.size, { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => both.server.database.watches.size).toBe(0);
   const inFlight = async () => {
     const { text } = await both.rest.send('GET', '/metrics');
     return /millrace_db_calls_in_flight (\d+)/.exec(text)?.[1];
   };
-  await expect.poll(inFlight, { timeout: 20_000 }).toBe('0');
+  await expect.poll(inFlight).toBe('0');
   await expectWell();
 });

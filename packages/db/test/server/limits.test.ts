@@ -29,11 +29,11 @@ async function occupy(): Promise<() => Promise<void>> {
   const request = { collection: 'c', min_seq: core.durable.seq + 1 };
   // Without a deadline of its own a call waits 5 s only.
   const held = [1, 2].map(() => grpc.collect('Find', request, { timeoutMs: 100_000 }));
-  await expect.poll(async () => (await inFlight()) === 2, { timeout: 20_000 }).toBe(true);
+  await expect.poll(async () => (await inFlight()) === 2).toBe(true);
   return async () => {
     await writes.insert('c', {});
     await Promise.all(held);
-    await expect.poll(async () => (await inFlight()) === 0, { timeout: 20_000 }).toBe(true);
+    await expect.poll(async () => (await inFlight()) === 0).toBe(true);
   };
 }
 

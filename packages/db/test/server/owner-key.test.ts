@@ -96,9 +96,7 @@ test('owner key: a copy in the data directory of a follower is its key for the l
   const follower = await start({ follow: `grpc://${leader.grpc}` }, data);
   const client = await connect(follower.socket);
   closing.push(() => client.close());
-  await expect
-    .poll(async () => (await client.status()).state, { timeout: 20_000 })
-    .toBe('streaming');
+  await expect.poll(async () => (await client.status()).state).toBe('streaming');
 });
 
 test('modes: files of the database and its directory are private', async () => {

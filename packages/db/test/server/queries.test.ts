@@ -327,7 +327,7 @@ test('REST: vectors, words and lookups', async () => {
   const near = { field: 'v', vector: [1, 0], k: 2 };
   await expect
     .poll(async () => (await rest.send('POST', `/v1/${name}/records:find`, { near })).status, {
-      timeout: 20_000,
+      timeout: 60_000,
     })
     .toBe(200);
   const nearest = await find({ near, explain: true });
@@ -343,7 +343,7 @@ test('REST: vectors, words and lookups', async () => {
     .poll(
       async () => (await rest.send('POST', `/v1/${name}/records:find`, { search: 'x' })).status,
       {
-        timeout: 20_000,
+        timeout: 60_000,
       },
     )
     .toBe(200);

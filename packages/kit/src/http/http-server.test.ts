@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).toReversed()) await step();
 });
 
-const patience = { timeout: 20_000 };
+const patience = { timeout: 60_000 };
 
 function client(url: string) {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');

@@ -127,12 +127,12 @@ test('settle: other servers report work only if they wait for a slot', async () 
   expect(await claim(full, { maxInFlight: 1 })).toEqual([]);
   const [seenByFull, seenByIdle] = [worksOf(full), worksOf(idle)];
   await succeed(settling, tasks);
-  await vi.waitFor(() => expect(seenByFull).toContain('mail'), { timeout: 30_000 });
+  await vi.waitFor(() => expect(seenByFull).toContain('mail'), { timeout: 60_000 });
   // The notification of the submit follows that of the settlement on the same connection.
   const count = seenByFull.length;
   await submit(settling, 1);
-  await vi.waitFor(() => expect(seenByFull.length).toBeGreaterThan(count), { timeout: 30_000 });
-  await vi.waitFor(() => expect(seenByIdle).toEqual(['mail']), { timeout: 30_000 });
+  await vi.waitFor(() => expect(seenByFull.length).toBeGreaterThan(count), { timeout: 60_000 });
+  await vi.waitFor(() => expect(seenByIdle).toEqual(['mail']), { timeout: 60_000 });
 });
 
 test('claim: one that gets nothing commits without a wait for the disk', async () => {

@@ -51,7 +51,7 @@ async function listen(instance: string, clock: Clock) {
 }
 
 const untilSeen = (works: readonly string[], expected: readonly string[]) =>
-  vi.waitFor(() => expect(works).toEqual(expected), { timeout: 30_000 });
+  vi.waitFor(() => expect(works).toEqual(expected), { timeout: 60_000 });
 
 test('notifications: the first is sent at once, the next together after the interval', async () => {
   const { clock, ring } = stoppedClock();

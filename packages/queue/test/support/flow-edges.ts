@@ -49,9 +49,7 @@ export function flowEdgeTests(name: string, openStore?: OpenStore): void {
       const waiting = await submit({ handler_ref: 'e', expires_at }, 'mail.expiry');
       const after = await submit({ depends_on: [waiting] }, 'mail.expiry');
       await suspend(await claim('e', 'mail.expiry'), { signals: ['go'] });
-      await expect
-        .poll(async () => (await task(after))['status'], { timeout: 30_000 })
-        .toBe('DEAD');
+      await expect.poll(async () => (await task(after))['status']).toBe('DEAD');
       for (const id of [blocked, waiting]) {
         expect(await task(id)).toMatchObject({ status: 'DEAD', dead_reason: 'EXPIRED' });
       }

@@ -52,4 +52,4 @@ export async function startReal(directory: string) {
 export type Real = Awaited<ReturnType<typeof startReal>>;
 
 export const statusOf = (server: Real, id: string) => async () => (await server.task(id))['status'];
-export const soon = { timeout: 20_000, interval: 25 };
+export const soon = { timeout: 60_000, interval: 25 };

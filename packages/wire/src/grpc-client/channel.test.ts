@@ -68,10 +68,10 @@ describe('channel', () => {
     const call = channel.unary('/t.T/Hold', framed(Buffer.of(1)), { deadline });
     const later = { deadline: clock.now() + 60_000 };
     const other = channel.unary('/t.T/Hold', framed(Buffer.of(2)), later);
-    await expect.poll(() => server.held.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => server.held.length).toBe(2);
     clock.advance(5_000);
     await expect(call).rejects.toMatchObject({ code: grpcCodes.DEADLINE_EXCEEDED });
-    await expect.poll(() => server.aborted.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => server.aborted.length).toBe(1);
     server.held[1]!.respond(Buffer.of(3));
     expect(await other).toEqual(Buffer.of(3));
   });
@@ -80,11 +80,11 @@ describe('channel', () => {
     const { server, channel } = await start();
     const stop = new AbortController();
     const call = channel.unary('/t.T/Hold', framed(Buffer.of(1)), { signal: stop.signal });
-    await expect.poll(() => server.held.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => server.held.length).toBe(1);
     const reason = new Error('enough');
     stop.abort(reason);
     await expect(call).rejects.toBe(reason);
-    await expect.poll(() => server.aborted.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => server.aborted.length).toBe(1);
     const late = channel.unary('/t.T/Echo', framed(Buffer.of(1)), { signal: stop.signal });
     await expect(late).rejects.toBe(reason);
   });
@@ -103,11 +103,11 @@ describe('channel', () => {
     const { server, channel } = await start();
     const messages = channel.stream('/t.T/Hold', framed(Buffer.of(1)));
     const first = messages.next();
-    await expect.poll(() => server.held.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => server.held.length).toBe(1);
     server.held[0]!.send(Buffer.of(7));
     expect((await first).value).toEqual(Buffer.of(7));
     await messages.return();
-    await expect.poll(() => server.aborted.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => server.aborted.length).toBe(1);
   });
 
   test('pool: calls above the stream limit use a further connection', async () => {
@@ -115,7 +115,7 @@ describe('channel', () => {
     const calls = Array.from({ length: 1_500 }, (_, n) =>
       channel.unary('/t.T/Hold', framed(Buffer.from(String(n)))),
     );
-    await expect.poll(() => server.held.length, { timeout: 30_000 }).toBe(1_500);
+    await expect.poll(() => server.held.length).toBe(1_500);
     server.held.forEach((call, n) => call.respond(Buffer.from(String(n))));
     expect(await Promise.all(calls)).toHaveLength(1_500);
   });

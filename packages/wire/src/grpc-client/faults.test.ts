@@ -66,7 +66,7 @@ class RawServer {
   /** The connection, when it has that many streams. */
   async opened(connection: number, streams: number): Promise<Accepted> {
     const count = () => this.accepted[connection]?.streams().length ?? 0;
-    await expect.poll(count, { timeout: 10_000 }).toBe(streams);
+    await expect.poll(count).toBe(streams);
     return this.accepted[connection]!;
   }
 
@@ -131,7 +131,7 @@ test('connection: GOAWAY fails later streams, completes earlier ones and moves n
   expect(await next).toEqual(Buffer.of(2));
   socket.write(answer(1, Buffer.of(1)));
   expect(await early).toEqual(Buffer.of(1));
-  await expect.poll(() => socket.destroyed, { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => socket.destroyed).toBe(true);
 });
 
 test('connection: waits for SETTINGS and respects the stream limit', async () => {
@@ -142,7 +142,7 @@ test('connection: waits for SETTINGS and respects the stream limit', async () =>
   for (const [n, call] of calls.entries()) {
     call.catch(() => undefined);
     if (n > 7) continue;
-    await expect.poll(() => server.accepted.length, { timeout: 10_000 }).toBe(n + 1);
+    await expect.poll(() => server.accepted.length).toBe(n + 1);
     const { socket, streams } = server.accepted[n]!;
     expect(streams()).toEqual([]);
     socket.write(frame(frameTypes.settings, 0, 0, limit));
@@ -166,13 +166,13 @@ test('keepalive: PING on silence, and the connection is closed without an acknow
   // SETTINGS have arrived in the first interval.
   clock.advance(20_000);
   clock.advance(20_000);
-  await expect.poll(pings, { timeout: 10_000 }).toBe(1);
+  await expect.poll(pings).toBe(1);
   const isRead = channel.unary('/t.T/Echo', one);
   socket.write(Buffer.concat([frame(frameTypes.ping, ack, 0, Buffer.alloc(8)), answer(3, one)]));
   await isRead;
   clock.advance(10_000);
   clock.advance(20_000);
-  await expect.poll(pings, { timeout: 10_000 }).toBe(2);
+  await expect.poll(pings).toBe(2);
   clock.advance(10_000);
   await failsWith(call, 'UNAVAILABLE', 'keepalive timeout');
 });
@@ -181,8 +181,8 @@ test('connection: a server that sends no SETTINGS fails the calls after 10 s', a
   const clock = new ManualClock();
   const server = await RawServer.start(Buffer.alloc(0));
   const call = server.channel(clock).unary('/t.T/Echo', one);
-  await expect.poll(() => server.accepted.length, { timeout: 10_000 }).toBe(1);
-  await expect.poll(() => server.accepted[0]!.frames().length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => server.accepted.length).toBe(1);
+  await expect.poll(() => server.accepted[0]!.frames().length).toBe(2);
   clock.advance(10_000);
   await failsWith(call, 'UNAVAILABLE', 'no connection within 10000 ms');
 });

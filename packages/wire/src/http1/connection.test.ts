@@ -116,7 +116,7 @@ describe('an idle connection', () => {
     await outbound.request({ url, method: 'POST' });
     await outbound.request({ url, method: 'POST' });
     expect(server.connections).toBe(1);
-    await expect.poll(() => server.open.size, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => server.open.size).toBe(0);
   });
 });
 

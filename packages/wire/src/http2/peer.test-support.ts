@@ -90,7 +90,7 @@ export class RawPeer {
   }
 
   async until(isTrue: () => boolean): Promise<void> {
-    await expect.poll(isTrue, { timeout: 20_000, interval: 5 }).toBe(true);
+    await expect.poll(isTrue, { timeout: 60_000, interval: 5 }).toBe(true);
   }
 
   hasEnded(stream: number): boolean {

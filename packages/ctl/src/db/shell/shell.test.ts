@@ -57,7 +57,7 @@ function sit() {
   };
   const ended = run(['db', 'shell', '--url', url], outside, lifecycle, registry);
   const says = async (text: string | RegExp) => {
-    await expect.poll(() => shown, { timeout: 10_000 }).toMatch(text);
+    await expect.poll(() => shown).toMatch(text);
     shown = '';
   };
   return { type: (text: string) => keyboard.write(text), says, ended, leave: () => keyboard.end() };
