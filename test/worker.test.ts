@@ -140,13 +140,18 @@ test('client: submitAndWait gives up after its time, and the task goes on', asyn
 });
 
 test('worker: extends the leases of long work', async () => {
-  const { queue, work } = await start();
+  const { server, queue, work } = await start();
   let runs = 0;
-  const slow = async () => {
+  const slow: Handlers['mail.send'] = async ({ task: { id } }) => {
     runs++;
-    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    const leaseEnd = async () => {
+      const stored = await server.store.getTask(id);
+      return stored && 'lease' in stored ? stored.lease!.expiresAt : 0;
+    };
+    const claimed = await leaseEnd();
+    await expect.poll(leaseEnd, soon).toBeGreaterThan(claimed);
   };
-  work({ 'mail.send': slow }, { leaseMs: 4_000 });
+  work({ 'mail.send': slow }, { leaseMs: 15_000 });
   const { task } = await queue.submitAndWait('mail', 'mail.send', { to: 'ada' });
   expect([runs, task.attempts.map(({ outcome }) => outcome)]).toEqual([1, ['SUCCEEDED']]);
 });
@@ -163,7 +168,7 @@ test('worker: a lost lease aborts the signal, and the task is not settled', asyn
         signal.throwIfAborted();
       },
     },
-    { leaseMs: 1_000 },
+    { leaseMs: 9_000 },
   );
   const { id } = await queue.submit('mail', 'mail.send', { to: 'ada' });
   await expect.poll(async () => (await queue.get(id)).status, soon).toBe('IN_FLIGHT');
