@@ -64,7 +64,12 @@ export function httpClient(baseUrl: string): SendRequest & { close(): void } {
           });
         },
       );
-      sent.on('error', reject);
+      sent.on('error', (error: NodeJS.ErrnoException) => {
+        // The server may close an idle connection just as a slow machine uses it again.
+        const isClosed = sent.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(error.code ?? '');
+        if (isClosed) resolve(send<Body>(request));
+        else reject(error);
+      });
       sent.end(bytes);
     });
   return Object.assign(send, { close: () => agent.destroy() });
