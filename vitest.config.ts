@@ -67,8 +67,8 @@ export default defineConfig({
     // Many tests wait for others, so there is one more at work than there are cores.
     maxWorkers: availableParallelism() + 1,
     // A hang must end some time; a busy machine must not fail a test.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000 } },
     sequence: { sequencer: LongestFirst },
     // Loading the modules anew for each of hundreds of files costs as much as the tests.
