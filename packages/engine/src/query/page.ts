@@ -207,10 +207,12 @@ export class Page<Records> {
       this.#full.push(this.sink.take());
       this.#batchRecords = this.#batchBytes = 0;
     }
-    this.sink.add(image, undefined, this.join?.(image));
+    // A lookup reads other records, which overwrites one that is read in place.
+    const found = this.join ? image.keep() : image;
+    this.sink.add(found, undefined, this.join?.(found));
     this.#batchRecords++;
-    this.#batchBytes += image.end;
-    if (++this.returned === this.query.limit) this.#last = this.#sorter.positionOf(image);
+    this.#batchBytes += found.end;
+    if (++this.returned === this.query.limit) this.#last = this.#sorter.positionOf(found);
     return isNext;
   }
 

@@ -108,3 +108,24 @@ test.each<[string, FindQuery]>([
     if (!cursor) expect(found).toHaveLength(expected.length);
   }
 });
+
+test('a record with a lookup keeps its own id and key when it is read from the file', async () => {
+  const [people, orders] = [
+    db.collection<JsonObject>('people'),
+    db.collection<JsonObject>('orders'),
+  ];
+  await db.catalog.createIndex('people', { fields: ['code'] });
+  await db.indexesBuilt();
+  for (const code of ['a', 'b']) await people.insertWithKey(`person-${code}`, { code });
+  const made = [];
+  for (const who of ['a', 'b', 'a']) made.push(await orders.insert({ who }));
+  await db.core.store.fold();
+  const lookup = { from: 'people', local: 'who', foreign: 'code', as: 'buyers' };
+  const page = (query: object) => orders.find({ lookup, ...query });
+  const { records } = await page({});
+  const marks = records.map(({ id, key, rev, seq }) => ({ id, key, rev, seq }));
+  expect(marks).toEqual(made.map(({ id, key, rev, seq }) => ({ id, key, rev, seq })));
+  const first = await page({ limit: 1 });
+  const second = await page({ limit: 1, cursor: first.nextCursor });
+  expect(second.records.map(({ id }) => id)).toEqual([made[1]!.id]);
+});
