@@ -23,7 +23,7 @@ import type { Path, Row } from '../value/path.js';
 import { planQuery } from './plan.js';
 import { compilePredicate, compileWith, type Predicate } from '../value/predicate.js';
 import { sortInSlices } from './sort.js';
-import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
+import { reportOf, sourceWith, visitAll, type PlanReport, type QuerySource } from './source.js';
 
 export interface AggregateGroup {
   /** Value by path of `groupBy`; null also for records that lack the field. */
@@ -80,7 +80,7 @@ async function aggregateIn(
   const join = openLookups(source, query.lookups);
   const pause = () => (slice.due() ? slice.pause() : undefined);
   const rows = await visitAll(
-    source,
+    sourceWith(source, query.lookups),
     plan,
     (image) => {
       if (matches(image)) groups.add(join ? joined(join, image) : image);

@@ -7,7 +7,7 @@ import { type IndexAccess, type Plan, planQuery } from './plan.js';
 import { compilePredicate } from '../value/predicate.js';
 import { rowOf, type CheckedFind } from './query.js';
 import { rankedRecords } from './ranked.js';
-import { visitAll, type QuerySource, reportOf, type PlanReport } from './source.js';
+import { reportOf, sourceWith, visitAll, type PlanReport, type QuerySource } from './source.js';
 import { Page, RecordList, type FoundRecord, type RecordSink } from './page.js';
 
 interface Counted {
@@ -141,7 +141,7 @@ export async function* findInto<Records>(
     yield { records: sink.take(), end: { nextCursor: '', plan: report, count } };
     return;
   }
-  const page = new Page(source, query, sink, joinOf(source, query));
+  const page = new Page(sourceWith(source, query.lookups), query, sink, joinOf(source, query));
   try {
     const walk = await page.open(plan);
     for (let ended = false; !ended;) {

@@ -25,6 +25,8 @@ export interface QuerySource {
   readonly overlay?: Overlay | undefined;
   /** Another collection in the same snapshot, for lookups; undefined: it has no records. */
   readonly foreign?: (name: string) => ForeignCollection | undefined;
+  /** The query has lookups. */
+  readonly readsOthers?: boolean | undefined;
 }
 
 /** The collection that a lookup reads. */
@@ -51,9 +53,14 @@ export interface PlanReport {
 }
 
 export function walkSource(source: QuerySource): WalkSource {
-  const { view, collection, now, slice, overlay } = source;
+  const { view, collection, now, slice, overlay, readsOthers } = source;
   const hidden = overlay && overlay.size > 0 ? overlay : undefined;
-  return { view, collection: collection.id, now, slice, hidden };
+  return { view, collection: collection.id, now, slice, hidden, readsOthers };
+}
+
+/** The source for a query with these lookups. */
+export function sourceWith(source: QuerySource, lookups: readonly unknown[]): QuerySource {
+  return lookups.length === 0 ? source : { ...source, readsOthers: true };
 }
 
 /** The records of the overlay that are not deleted or expired. */

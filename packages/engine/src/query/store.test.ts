@@ -6,7 +6,11 @@ import { Database } from '../api/database.js';
 import type { JsonObject } from '../value/documents.js';
 import type { TestRecord } from './memory-view.test-support.js';
 import { modelFind } from './model.test-support.js';
-import type { FindQuery } from './query.js';
+import { aggregate } from './aggregate.js';
+import { checkAggregate } from './aggregate-query.js';
+import { findAll } from './find-all.test-support.js';
+import { checkFind, type FindQuery } from './query.js';
+import { Slice } from '../core/slice.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'millrace-query-'));
 let db: Database;
@@ -128,4 +132,31 @@ test('a record with a lookup keeps its own id and key when it is read from the f
   const first = await page({ limit: 1 });
   const second = await page({ limit: 1, cursor: first.nextCursor });
   expect(second.records.map(({ id }) => id)).toEqual([made[1]!.id]);
+});
+
+test('a scan with a lookup continues after each pause where it was', async () => {
+  const [people, orders] = [
+    db.collection<JsonObject>('buyers'),
+    db.collection<JsonObject>('sales'),
+  ];
+  // Without an index the other collection is read before the scan.
+  await db.catalog.createIndex('buyers', { fields: ['code'] });
+  await db.indexesBuilt();
+  await people.insert({ code: 'a' });
+  for (let n = 0; n < 200; n++) await orders.insert({ n, who: 'a' });
+  await db.core.store.fold();
+  const { catalog, sortSpace } = db.core;
+  const view = db.core.snapshot();
+  // Every 64 records a pause is due.
+  const slice = new Slice({ monotonic: () => 0, budgetMs: 0 });
+  const foreign = (name: string) => catalog.find(name);
+  const source = { view, collection: catalog.find('sales')!, now: 0, slice, sortSpace, foreign };
+  const lookup = [{ from: 'buyers', local: 'who', foreign: 'code', as: 'buyers' }];
+  const found = await findAll(source, checkFind({ lookup, limit: 1_000 }));
+  const numbers = Array.from({ length: 200 }, (_, n) => n);
+  expect(found.records.map(({ image }) => image.data['n'])).toEqual(numbers);
+  const query = { lookup, aggregates: [{ name: 'sum', op: 'sum', field: 'n' }] };
+  const { groups } = await aggregate(source, checkAggregate(query));
+  expect(groups).toMatchObject([{ count: 200, values: { sum: 19_900 } }]);
+  view.done();
 });

@@ -15,6 +15,8 @@ export interface WalkSource {
   /** Ids of records of the view to leave out, because others replace them. */
   readonly hidden?: { has(id: string): boolean } | undefined;
   readonly slice: Slice;
+  /** Visits read other records, which overwrites the row that a scan reads in place. */
+  readonly readsOthers?: boolean | undefined;
 }
 
 /**
@@ -58,17 +60,24 @@ export class ScanWalk implements Walk {
 
   run(visit: Visit): boolean {
     if (this.#ended) return true;
-    const { view, collection, now, hidden, slice } = this.source;
+    const { view, collection, now, hidden, slice, readsOthers } = this.source;
     const last = this.#last;
     let beyond = false;
     let rows = 0;
+    let isVisitDue = false;
+    let isPauseDue = false;
     // The work is done inside the test, on the record in place: only the record that ends the run
-    // is returned.
+    // is returned, unless visits read others.
     const test = (image: RecordImage): boolean => {
       if (last !== undefined && this.#isBeyond(image.id, last)) return (beyond = true);
       rows++;
       if (hidden !== undefined && hidden.has(image.id)) return false;
-      const stop = !image.isExpired(now) && visit(image);
+      const isLive = !image.isExpired(now);
+      if (readsOthers) {
+        isPauseDue = slice.spend(image.end);
+        return (isVisitDue = isLive) || isPauseDue;
+      }
+      const stop = isLive && visit(image);
       return slice.spend(image.end) || stop;
     };
     let end: string | undefined;
@@ -77,6 +86,10 @@ export class ScanWalk implements Walk {
       { after: this.#after, reverse: this.reverse },
       test,
     )) {
+      if (readsOthers && !beyond) {
+        const stop = isVisitDue && visit(image);
+        if (!stop && !isPauseDue) continue;
+      }
       end = image.id;
       break;
     }
