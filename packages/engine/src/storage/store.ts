@@ -165,6 +165,8 @@ export interface Batch {
   epoch: number;
   /** The batch rolls back commits, whose numbers are reused. */
   isCut: boolean;
+  /** Nobody else waits for the event loop to write. */
+  isAlone?: boolean;
   /** The next commit before the batch, or after it if it rolls back commits. */
   start: { firstSeq: number; chain: Hash64 };
 }

@@ -48,6 +48,9 @@ interface Batch {
   isSettled: boolean;
 }
 
+/** A batch of more has callers that send more while it is flushed. */
+const maxJobsAlone = 4;
+
 function newBatch(): Batch {
   return {
     writes: new PendingWrites(),
@@ -397,8 +400,10 @@ export class Writer<State extends object> {
     this.#touched?.addAll(writes);
     const show = () => this.#visible(batch, after);
     const isCut = kind === 'cut';
+    const { relaxed } = this.options;
+    const isAlone = !relaxed && this.#queue.length === 0 && batch.jobs.length <= maxJobsAlone;
     const flushing = head
-      ? this.store.commit({ writes, commits, isCut, ...head }, show, this.options.relaxed)
+      ? this.store.commit({ writes, commits, isCut, isAlone, ...head }, show, relaxed)
       : this.store.commitDerived(writes, show);
     flushing.then(
       () => this.#flushed(batch, after),

@@ -2,6 +2,7 @@ import {
   closeSync,
   existsSync,
   fdatasync,
+  fdatasyncSync,
   fstatSync,
   openSync,
   readdirSync,
@@ -24,8 +25,11 @@ import { refuse } from '../../value/documents.js';
 export interface LogFile {
   /** Writes all bytes. Small writes finish at once and return nothing to wait for. */
   write(bytes: Buffer, at: number): Promise<void> | undefined;
-  /** Makes everything written so far durable. */
-  sync(): Promise<void>;
+  /**
+   * Makes everything written so far durable: on the event loop, with nothing to wait for, if it may
+   * block that.
+   */
+  sync(mayBlock?: boolean): Promise<void> | undefined;
   /** Fills `target` from offset `at`; returns the number of bytes read. */
   read(target: Buffer, at: number): number;
   size(): number;
@@ -78,7 +82,11 @@ class NodeFile implements LogFile {
     return undefined;
   }
 
-  sync(): Promise<void> {
+  sync(mayBlock = false): Promise<void> | undefined {
+    if (mayBlock) {
+      fdatasyncSync(this.descriptor);
+      return undefined;
+    }
     return new Promise((resolve, reject) => {
       fdatasync(this.descriptor, (error) => (error ? reject(error) : resolve()));
     });

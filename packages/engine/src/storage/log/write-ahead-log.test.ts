@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { emptyHash } from '../../value/bytes.js';
 import { ManualClock } from '../../../test/manual-clock.test-support.js';
 import { useScratch } from '../../../test/scratch.test-support.js';
-import { nodeFiles } from '../file/files.js';
+import { nodeFiles, type FileLayer } from '../file/files.js';
 import { PendingWrites } from '../overlay/overlay.js';
 import { frameRows } from './segment.js';
 import { WriteAheadLog } from './write-ahead-log.js';
@@ -43,8 +43,53 @@ async function openLog(directory: string, foldedLsn = 0, readOnly = false): Prom
   return { log, frames };
 }
 
+/** A log whose syncs take as long as `disk` says, and which of them blocked the event loop. */
+async function openTimed(disk: { syncMs: number }) {
+  const clock = new ManualClock();
+  const blocked: boolean[] = [];
+  const open: FileLayer['open'] = (path, mode) => {
+    const file = nodeFiles.open(path, mode);
+    // Not those that allocate ahead, which have a descriptor of their own.
+    if (mode !== 'create') return file;
+    const sync = file.sync.bind(file);
+    file.sync = (mayBlock = false) => {
+      blocked.push(mayBlock);
+      clock.advance(disk.syncMs);
+      return sync(mayBlock);
+    };
+    return file;
+  };
+  const log = await WriteAheadLog.open(
+    {
+      directory: scratch.directory(),
+      files: { ...nodeFiles, open },
+      clock,
+      random: seededRandom(1),
+      log: silentLog,
+    },
+    0,
+    start,
+    () => undefined,
+  );
+  let seq = 0;
+  /** Appends frames, and returns which syncs blocked. */
+  const appended = async (count: number, isAlone: boolean) => {
+    await log.idle();
+    blocked.length = 0;
+    for (let i = 0; i < count; i++) await append(log, ++seq, 300, false, isAlone);
+    return blocked.slice(0, count);
+  };
+  return { log, appended };
+}
+
 /** One frame with one commit, which is as long as it says. */
-async function append(log: WriteAheadLog, seq: number, length = 300, isCut = false): Promise<void> {
+async function append(
+  log: WriteAheadLog,
+  seq: number,
+  length = 300,
+  isCut = false,
+  isAlone = false,
+): Promise<void> {
   const image = Buffer.alloc(length, seq);
   const bytes = Buffer.concat([Buffer.from(`commit ${seq} `), image]);
   const images = [image, bytes.length - length];
@@ -53,7 +98,8 @@ async function append(log: WriteAheadLog, seq: number, length = 300, isCut = fal
   writes.set('keys', Buffer.from('gone'), undefined);
   writes.set('rows', Buffer.from('r'), Buffer.from(`row ${seq}`));
   const commits = [{ seq, bytes, images }];
-  await log.append({ epoch: 1, commits, writes, isCut, start: { ...start, firstSeq: seq } });
+  const entry = { epoch: 1, commits, writes, isCut, isAlone };
+  await log.append({ ...entry, start: { ...start, firstSeq: seq } });
 }
 
 const textOf = (row: Buffer | undefined) =>
@@ -130,6 +176,18 @@ describe('write-ahead log', () => {
       expect(lengths).toEqual([109, 59, 69, undefined]);
       each.close();
     }
+  });
+
+  test('a sync that is waited for alone blocks while syncs are fast, and only then', async () => {
+    const disk = { syncMs: 0.1 };
+    const { log, appended } = await openTimed(disk);
+    expect((await appended(40, true)).slice(-10)).toEqual(Array(10).fill(true));
+    expect(await appended(10, false)).toEqual(Array(10).fill(false));
+    disk.syncMs = 10;
+    expect(await appended(30, true)).toEqual([true, ...Array(29).fill(false)]);
+    disk.syncMs = 0.1;
+    expect((await appended(100, true)).slice(-10)).toEqual(Array(10).fill(true));
+    log.close();
   });
 
   test('cuts off a torn frame and writes over it', async () => {

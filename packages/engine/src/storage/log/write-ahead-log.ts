@@ -44,12 +44,20 @@ export type LogEntry = Omit<FrameContent, 'lsn' | 'at'> & {
   isCut: boolean;
   /** The start of a segment whose first frame this is. */
   start: LogStart;
+  /** Nobody else waits for the event loop to write. */
+  isAlone?: boolean;
 };
 
 const defaultSegmentBytes = 16 * 2 ** 20;
 const minAllocationBytes = 64 * 1024;
 const maxAllocationBytes = 4 * 2 ** 20;
 const maxSpares = 2;
+/**
+ * While syncs take less than this, one that is waited for alone blocks the event loop: a thread that
+ * syncs is scheduled later. One caller inserts 1.2 to 1.3 times as fast (decision 0071).
+ */
+const maxBlockingSyncMs = 0.4;
+const averagedSyncs = 16;
 const nextName = 'next.tmp';
 
 /**
@@ -69,6 +77,8 @@ export class WriteAheadLog {
    * A failed call may have left a segment that is not in the list: the next one must replace it.
    */
   #mustRoll = false;
+  /** Moving average of a sync. */
+  #syncMs = 1;
 
   private constructor(private readonly options: LogOptions) {}
 
@@ -133,13 +143,20 @@ export class WriteAheadLog {
     if (writing) await writing;
     segment.forgetBlock();
     onWritten?.();
-    await syncOf(segment);
+    await this.#sync(segment, entry.isAlone ?? false);
     segment.noteFrame(readHead(frame, 0)!);
     segment.allocated = Math.max(segment.allocated, segment.end);
     this.#nextLsn++;
     if (entry.isCut) this.#reader.forgetAll();
     for (const { seq, bytes } of entry.commits) this.#reader.remember(seq, bytes);
     this.#allocateAhead(segment);
+  }
+
+  async #sync(segment: Segment, isAlone: boolean): Promise<void> {
+    const { clock } = this.options;
+    const startedAt = clock.monotonic();
+    await syncOf(segment, isAlone && this.#syncMs < maxBlockingSyncMs);
+    this.#syncMs += (clock.monotonic() - startedAt - this.#syncMs) / averagedSyncs;
   }
 
   /** The encoded commit, which must be durable; undefined when no segment has it. */
@@ -395,9 +412,9 @@ function usedBytes({ isIndexed, end, file }: Segment): number {
   return (isIndexed ? end : file.size()) - segmentHeaderLength;
 }
 
-async function syncOf(segment: Segment): Promise<void> {
+async function syncOf(segment: Segment, mayBlock = false): Promise<void> {
   try {
-    await segment.file.sync();
+    await segment.file.sync(mayBlock);
   } catch (error) {
     throw failed(error);
   }
