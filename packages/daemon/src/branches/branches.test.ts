@@ -224,7 +224,7 @@ test('branch alerts: a CI failure is raised once per commit', async () => {
 test('branch alerts: merged and far-behind branches are raised once', async () => {
   const { work } = agentOn('one');
   work.commit('mine');
-  for (let each = 0; each < 10; each++) mill.commit(`base-${each}`);
+  mill.emptyCommits(10);
   await branches.refresh();
   expect(inbox.alerts).toEqual([]);
   mill.commit('base-10');
@@ -238,11 +238,11 @@ test('branch alerts: merged and far-behind branches are raised once', async () =
   expect(inbox.alerts[0]).toMatchObject({ kind: 'branch_behind', severity: 'warning' });
   work.git('rebase', '--quiet', 'main');
   await branches.refresh();
-  for (let each = 0; each < 11; each++) mill.commit(`again-${each}`);
+  mill.emptyCommits(11);
   await branches.refresh();
   await eventually(() => inbox.alerts).toHaveLength(2);
   mill.git('merge', '--quiet', '--no-edit', 'one');
-  for (let each = 0; each < 12; each++) mill.commit(`after-${each}`);
+  mill.emptyCommits(12);
   await branches.refresh();
   await branches.refresh();
   await eventually(() => inbox.alerts).toHaveLength(3);

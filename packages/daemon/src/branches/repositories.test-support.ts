@@ -5,13 +5,15 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { findProgram } from '../registry/programs.js';
 
 /** A directory with real repositories, and with the programs that a daemon would find. */
@@ -83,11 +85,37 @@ export class Workshop {
   /** A repository with one commit on `main`. */
   repository(name = 'mill', branch = 'main'): Repository {
     const path = join(this.directory, name);
-    mkdirSync(path);
     const repository = new Repository(path);
-    repository.git('init', '--quiet', '--initial-branch', branch);
-    repository.commit('first');
+    this.#once(`${name} ${branch}`, () => {
+      mkdirSync(path);
+      repository.git('init', '--quiet', '--initial-branch', branch);
+      repository.commit('first');
+      return [path];
+    });
     return repository;
+  }
+
+  /** A repository with one commit on `main`, and a worktree of it on a new branch. */
+  repositoryWithWorktree(branch: string): { repo: Repository; work: Repository } {
+    const repo = new Repository(join(this.directory, 'mill'));
+    const work = new Repository(repo.worktreePath(branch));
+    this.#once(`mill main ${branch}`, () => {
+      this.repository();
+      repo.worktree(branch);
+      return [repo.path, work.path];
+    });
+    return { repo, work };
+  }
+
+  /** Makes directories with git the first time, and afterwards writes the same files again. */
+  #once(key: string, make: () => string[]): void {
+    const known = made.get(key);
+    if (known) return known.forEach((file) => file.write(this.directory));
+    const files = make().flatMap((path) => filesIn(path));
+    made.set(
+      key,
+      files.map((file) => new MadeFile(this.directory, file)),
+    );
   }
 
   /** A clone of it: its `origin/HEAD` is set. */
@@ -102,18 +130,59 @@ export class Workshop {
   }
 }
 
+/** Git takes three milliseconds for each of its processes, and a repository needs seven. */
+const made = new Map<string, MadeFile[]>();
+
+class MadeFile {
+  readonly #path: string;
+  readonly #bytes: Buffer;
+
+  constructor(
+    private readonly home: string,
+    path: string,
+  ) {
+    this.#path = relative(home, path);
+    this.#bytes = readFileSync(path);
+  }
+
+  /** A worktree and its repository name each other by their paths. */
+  write(directory: string): void {
+    const text = this.#bytes.toString('utf8');
+    const isLink = text.includes(this.home);
+    const path = join(directory, this.#path);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, isLink ? text.replaceAll(this.home, directory) : this.#bytes);
+  }
+}
+
+/** Git needs no directory that has no file. The hooks are examples. */
+function filesIn(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    if (!entry.isDirectory()) return [path];
+    return entry.name === 'hooks' ? [] : filesIn(path);
+  });
+}
+
 export class Repository {
   constructor(readonly path: string) {}
 
   git(...args: string[]): string {
+    return this.#run(args);
+  }
+
+  #run(args: string[], input = ''): string {
     const who = ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com'];
     const quiet = ['-c', 'commit.gpgsign=false', '-c', 'advice.detachedHead=false'];
+    // Else each commit looks in a process of its own whether there is something to collect.
+    const plain = ['-c', 'maintenance.auto=false'];
     const env = { PATH: process.env['PATH'], HOME: this.path, GIT_CONFIG_NOSYSTEM: '1' };
-    return execFileSync('git', [...who, ...quiet, ...args], {
+    return execFileSync('git', [...who, ...quiet, ...plain, ...args], {
       cwd: this.path,
       env,
       encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
+      input,
+      stdio: ['pipe', 'pipe', 'pipe'],
     }).trim();
   }
 
@@ -122,12 +191,37 @@ export class Repository {
     appendFileSync(join(this.path, file), `${message}\n`);
     this.git('add', '.');
     this.git('commit', '--quiet', '--message', message);
-    return this.git('rev-parse', 'HEAD');
+    return this.#lastCommit();
+  }
+
+  /** What the last line of the reflog came to, without another process. */
+  #lastCommit(): string {
+    const own = join(this.path, '.git');
+    const isWorktree = statSync(own).isFile();
+    const directory = isWorktree ? readFileSync(own, 'utf8').slice('gitdir: '.length).trim() : own;
+    const lines = readFileSync(join(directory, 'logs', 'HEAD'), 'utf8')
+      .trim()
+      .split('\n');
+    return lines.at(-1)!.split(' ', 2)[1]!;
+  }
+
+  /** Commits that change no file, on a branch that is checked out here. */
+  emptyCommits(count: number, branch = 'main'): void {
+    const commits = Array.from({ length: count }, (_, at) => {
+      const from = at === 0 ? `from refs/heads/${branch}^0\n` : '';
+      const who = 'committer Ada <ada@example.com> 1700000000 +0000';
+      return `commit refs/heads/${branch}\n${who}\ndata 5\nempty\n${from}\n`;
+    });
+    this.#run(['fast-import', '--quiet'], commits.join(''));
+  }
+
+  worktreePath(branch: string): string {
+    return `${this.path}-${branch.replaceAll('/', '-')}`;
   }
 
   /** A worktree on a new branch. */
   worktree(branch: string): Repository {
-    const path = `${this.path}-${branch.replaceAll('/', '-')}`;
+    const path = this.worktreePath(branch);
     this.git('worktree', 'add', '--quiet', '-b', branch, path);
     return new Repository(path);
   }

@@ -14,8 +14,8 @@ export class Bench {
   readonly workbench: Workbench;
 
   private constructor(readonly shop: Workshop) {
-    this.repo = shop.repository();
-    this.work = this.repo.worktree('topic');
+    const { repo, work } = shop.repositoryWithWorktree('topic');
+    [this.repo, this.work] = [repo, work];
     this.session = this.agentIn(this.work);
     this.workbench = this.open();
   }

@@ -76,7 +76,8 @@ export const gitIdentity = {
 export function newRepo(directory: string): string {
   mkdirSync(directory, { recursive: true });
   gitIn(directory, 'init', '--quiet', '--initial-branch=main');
-  gitIn(directory, 'commit', '--quiet', '--allow-empty', '--message=first');
+  const commit = ['-c', 'maintenance.auto=false', 'commit', '--quiet', '--allow-empty'];
+  gitIn(directory, ...commit, '--message=first');
   return directory;
 }
 

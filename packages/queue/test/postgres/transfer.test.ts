@@ -266,11 +266,17 @@ test('transfer: a target that changed after a finished transfer is refused', asy
 
 test('transfer: refused while a server or another transfer is connected', async () => {
   const url = await newUrl();
+  // Each looks for five seconds whether those sessions end, which here pass at once.
+  let waitedMs = 0;
+  const sleep = async (durationMs: number) => void (waitedMs += durationMs);
+  const hurried = { ...world, clock: { ...systemClock, sleep }, forTransfer: true };
   const server = await openPostgresStore(url, world);
-  await expect(openForTransfer(url)).rejects.toThrow(/servers are connected/);
+  await expect(openPostgresStore(url, hurried)).rejects.toThrow(/servers are connected/);
+  expect(waitedMs).toBeGreaterThan(4_000);
   await server.close();
   await openForTransfer(url);
-  await expect(openForTransfer(url)).rejects.toThrow(/another .*migrate.* is running/);
+  await expect(openPostgresStore(url, hurried)).rejects.toThrow(/another .*migrate.* is running/);
+  expect(waitedMs).toBeGreaterThan(9_000);
 });
 
 test('transfer: schedules and jobs move with their queue, there and back', async () => {
