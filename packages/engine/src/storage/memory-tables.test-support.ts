@@ -26,7 +26,11 @@ export class MemoryTables {
     return this.get(table, key);
   }
 
-  async commit({ writes }: Batch, onVisible: () => void): Promise<void> {
+  commit({ writes }: Batch, onVisible: () => void): Promise<void> {
+    return this.commitDerived(writes, onVisible);
+  }
+
+  async commitDerived(writes: Pick<Batch['writes'], 'writeTo'>, onVisible: () => void) {
     const rows: [TableName, Buffer, Buffer | undefined][] = [];
     writes.writeTo(
       (table, key, value) => void rows.push([table, key, value]),

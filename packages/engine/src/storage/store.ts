@@ -1,6 +1,13 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { type Layer, Overlay, mergeRows, PendingWrites, nameOf } from './overlay/overlay.js';
+import {
+  type Layer,
+  Overlay,
+  mergeRows,
+  PendingWrites,
+  nameOf,
+  type Rows,
+} from './overlay/overlay.js';
 import {
   type Tables,
   type TableName,
@@ -270,8 +277,8 @@ export class Store {
   }
 
   /** As `commit`, directly to the file: batches before it may still be in the overlay. */
-  async commitDerived(writes: PendingWrites, onVisible: () => void): Promise<void> {
-    await this.file.commit((put, remove) => writes.writeTo(put, remove), onVisible);
+  async commitDerived(rows: Rows, onVisible: () => void): Promise<void> {
+    await this.file.commit((put, remove) => rows.writeTo(put, remove), onVisible);
     this.file.refresh();
   }
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.test-support.js';
 import { MemoryTables, rowsIn } from './memory-tables.test-support.js';
+import type { PutRow } from './file/tables.js';
 import { Writer, type WriterOptions } from './writer.js';
 
 interface Counted {
@@ -343,6 +344,58 @@ describe('a failed flush', () => {
     const ended = await Promise.allSettled(jobs);
     expect(ended.map(({ status }) => status)).toEqual(Array(5).fill('rejected'));
     await closing;
+  });
+});
+
+describe('derived rows', () => {
+  const rows = (names: string[]) => (put: PutRow) => {
+    for (const name of names) put('index', key(name), Buffer.from('v'));
+  };
+
+  test('are touched while they are written, by whoever asks when', async () => {
+    const tables = new MemoryTables();
+    let release!: () => void;
+    tables.onCommit = () => new Promise((resolve) => (release = resolve));
+    const { writer } = writerOn(tables);
+    const written = writer.submitDerived(rows(['a', 'b']));
+    await turns();
+    expect(writer.takeTouched().size).toBe(0);
+    release();
+    await written;
+    expect([...writer.takeTouched().rows()]).toHaveLength(2);
+    const more = writer.submitDerived(rows(['c']));
+    await turns();
+    expect([...writer.takeTouched().rows()]).toEqual([{ table: 'index', key: key('c') }]);
+    release();
+    await more;
+    expect([...writer.takeTouched().rows()]).toEqual([{ table: 'index', key: key('c') }]);
+    expect(writer.touched?.size).toBe(0);
+  });
+
+  test('are made after the jobs before them, and do not move the state', async () => {
+    const tables = new MemoryTables();
+    const { writer, put, flushed } = writerOn(tables);
+    const seen: (string | undefined)[] = [];
+    const read = () => void seen.push(writer.get('records', key('k'))?.toString());
+    const jobs = [
+      writer.submit(() => put('k', '1')),
+      writer.submitDerived(read),
+      writer.submit(() => put('k', '2')),
+    ];
+    await Promise.all(jobs);
+    expect(seen).toEqual(['1']);
+    expect(flushed.map(({ count }) => count)).toEqual([1, 1, 2]);
+  });
+
+  test('that cannot be made refuse their job alone', async () => {
+    const { writer, put } = writerOn(new MemoryTables());
+    const bad = writer.submitDerived(() => {
+      throw new Error('damaged');
+    });
+    const good = writer.submit(() => put('k', '1'));
+    await expect(bad).rejects.toThrow('explained');
+    await good;
+    expect(writer.get('records', key('k'))?.toString()).toBe('1');
   });
 });
 

@@ -1,6 +1,6 @@
 import type { CommitRow } from '../format/record.js';
 import type { SearchChange } from '../format/search-pages.js';
-import { PendingWrites, mergeRows, nameOf, TouchedRows } from './overlay/overlay.js';
+import { PendingWrites, mergeRows, nameOf, TouchedRows, type Rows } from './overlay/overlay.js';
 import type { Clock } from '@millrace/kit/clock';
 import { LogFailed } from './file/files.js';
 import type { Batch as StoreBatch, Store } from './store.js';
@@ -32,6 +32,8 @@ class Job {
 /** Jobs that become one frame of the log. */
 interface Batch {
   writes: PendingWrites;
+  /** The rows of a derived batch, which are made while they are written. */
+  derived: Rows | undefined;
   /** In order of their numbers, without a gap. */
   commits: CommitRow[];
   /** Changes of search indexes, which become rows of the whole batch. */
@@ -54,6 +56,7 @@ const maxJobsAlone = 4;
 function newBatch(): Batch {
   return {
     writes: new PendingWrites(),
+    derived: undefined,
     commits: [],
     searchChanges: [],
     kind: 'plain',
@@ -63,6 +66,10 @@ function newBatch(): Batch {
     done: 0,
     isSettled: false,
   };
+}
+
+function rowsOf({ derived, writes }: Batch): Rows {
+  return derived ?? writes;
 }
 
 /** The parts of a store that the writer uses. */
@@ -127,9 +134,12 @@ export class Writer<State extends object> {
     return this.#submit(job, 'cut');
   }
 
-  /** As `submit`, for a job whose rows are lost with the process unless they are in the file. */
-  submitDerived<Result>(job: () => Result): Promise<Result> {
-    return this.#submit(job, 'derived');
+  /**
+   * As `submit`, for rows that are lost with the process unless they are in the file. They are made
+   * when they are written, each key once, and perhaps again; other jobs do not see them before that.
+   */
+  submitDerived(writeTo: Rows['writeTo']): Promise<void> {
+    return this.#submit(() => void (this.#filling!.derived = { writeTo }), 'derived');
   }
 
   #submit<Result>(job: () => Result, kind: JobKind): Promise<Result> {
@@ -266,7 +276,7 @@ export class Writer<State extends object> {
   takeTouched(): TouchedRows {
     const taken = this.#touched ?? new TouchedRows();
     this.#touched = new TouchedRows();
-    if (this.#flushing) this.#touched.addAll(this.#flushing.writes);
+    if (this.#flushing) this.#touched.addAll(rowsOf(this.#flushing));
     return taken;
   }
 
@@ -385,10 +395,10 @@ export class Writer<State extends object> {
     this.#filling = undefined;
     this.#flushing = batch;
     let head: BatchHead | undefined;
-    const { writes, commits, kind } = batch;
+    const { writes, commits, derived } = batch;
     try {
       // Derived rows do not move the state of the file, which belongs to its last folded batch.
-      if (kind !== 'derived') {
+      if (!derived) {
         head = this.options.beforeFlush(this.state, batch, (table, key, value) =>
           writes.set(table, key, value),
         );
@@ -397,14 +407,14 @@ export class Writer<State extends object> {
       return this.#failed(batch, error);
     }
     const after = this.state;
-    this.#touched?.addAll(writes);
+    this.#touched?.addAll(rowsOf(batch));
     const show = () => this.#visible(batch, after);
-    const isCut = kind === 'cut';
+    const isCut = batch.kind === 'cut';
     const { relaxed } = this.options;
     const isAlone = !relaxed && this.#queue.length === 0 && batch.jobs.length <= maxJobsAlone;
     const flushing = head
       ? this.store.commit({ writes, commits, isCut, isAlone, ...head }, show, relaxed)
-      : this.store.commitDerived(writes, show);
+      : this.store.commitDerived(derived!, show);
     flushing.then(
       () => this.#flushed(batch, after),
       (error: unknown) => this.#failed(batch, error),

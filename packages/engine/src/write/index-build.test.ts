@@ -216,6 +216,72 @@ describe('a build in several runs', () => {
   });
 });
 
+describe('while a build writes its rows', () => {
+  const values = (n: number) => ({ n, email: `e${n % 13}` });
+
+  async function building() {
+    const db = await withDocs(30_000, values);
+    const { store } = db.core;
+    const commit = store.commitDerived.bind(store);
+    /** Calls `act` once, with a batch under way. */
+    const during = (act: () => void) => {
+      let batches = 0;
+      store.commitDerived = (...args) => {
+        const committed = commit(...args);
+        if (++batches === 2) act();
+        return committed;
+      };
+    };
+    return { db, during };
+  }
+
+  const create = (db: Database, field: string) =>
+    db.catalog.createIndex('docs', { fields: [field] });
+
+  test('a drop leaves nothing of it', async () => {
+    const { db, during } = await building();
+    let dropped: Promise<number> | undefined;
+    during(() => (dropped = db.catalog.dropIndex('docs', 'email')));
+    const { index } = await create(db, 'email');
+    await db.indexesBuilt();
+    expect(await dropped).toBeGreaterThan(0);
+    expect(db.indexes()).toEqual([]);
+    expect(rowsOf(db, index.id)).toBe(0);
+    expect(problemsOf(db.core)).toEqual([]);
+  });
+
+  test('a compaction that starts has them', async () => {
+    const { db, during } = await building();
+    let compacted: Promise<unknown> | undefined;
+    during(() => (compacted = db.compact()));
+    const { index } = await create(db, 'n');
+    await db.indexesBuilt();
+    expect(compacted).toBeDefined();
+    await compacted;
+    expect(rowsOf(db, index.id)).toBe(30_000);
+    expect(problemsOf(db.core)).toEqual([]);
+  });
+
+  test('a record that cannot be read fails it, and the database goes on', async () => {
+    const { db, during } = await building();
+    const { core } = db;
+    during(() => {
+      const { touched, compiled } = core.catalog.indexes()[0]!;
+      for (const { id } of core.view().scan(core.catalog.find('docs')!.id, {}, () => true)) {
+        touched!.add(id);
+      }
+      compiled.entriesOf = () => {
+        throw new Error('The record is damaged');
+      };
+    });
+    await create(db, 'n');
+    await db.indexesBuilt();
+    expect(db.indexes()).toMatchObject([{ state: 'failed', problem: 'The record is damaged' }]);
+    await db.collection<Doc>('docs').insert({ n: 1 });
+    expect(await db.collection('docs').count()).toBe(30_001);
+  });
+});
+
 describe('an index that is no longer declared', () => {
   test('is dropped with all its rows; the others stay', async () => {
     const both = { docs: { indexes: [...byNumber.docs.indexes, ...byEmail.docs.indexes] } };

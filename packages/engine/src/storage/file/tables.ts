@@ -105,7 +105,7 @@ class RowPairs {
     const bytes = key.length + value.length + rowHeadBytes;
     if (Math.floor((this.pageBytes - pageHeadBytes) / bytes) === 2) {
       this.#isSecond = !this.#isSecond;
-      if (this.#isSecond) return void this.#second.push([table, key, value]);
+      if (this.#isSecond) return void this.#second.push([table, Buffer.from(key), value]);
     }
     this.putNow(table, key, value);
   };
@@ -191,10 +191,16 @@ export class Tables {
     writes: (put: PutRow, remove: RemoveRow) => void,
     onVisible?: () => void,
   ): Promise<void> {
+    // An error that leaves `batch` would leave lmdb waiting for the end of it.
+    let problem: { error: unknown } | undefined;
     const committed = this.#root.batch(() => {
       const put: PutRow = (table, key, value) => void this.#handles[table].put(key, value);
       const pairs = new RowPairs(put, this.#pageBytes);
-      writes(pairs.put, (table, key) => void this.#handles[table].remove(key));
+      try {
+        writes(pairs.put, (table, key) => void this.#handles[table].remove(key));
+      } catch (error) {
+        problem = { error };
+      }
       pairs.finish();
     });
     // lmdb wraps the batch in one of its own; without a handler the rejection of that promise would
@@ -209,8 +215,9 @@ export class Tables {
       throw await whyCommitFailed(error);
     }
     this.#failed = false;
-    onVisible?.();
+    if (!problem) onVisible?.();
     await flushed;
+    if (problem) throw (problem as { error: unknown }).error;
   }
 
   /** Number of rows and pages of a table, from LMDB's statistics. */

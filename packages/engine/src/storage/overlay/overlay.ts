@@ -238,11 +238,16 @@ export class Overlay {
 /** A row of a layer; `value` is undefined when the key was removed. */
 type LayerRow = Pick<OverlayRow, 'key' | 'value'>;
 
+/** The rows of a batch. A key is valid only during the call. */
+export interface Rows {
+  writeTo(put: PutRow, remove: RemoveRow): void;
+}
+
 /**
  * The writes of one batch that is not in the log yet, with an undo list for the running job: a
  * failed job is rolled back, and the other jobs of its batch continue.
  */
-export class PendingWrites {
+export class PendingWrites implements Rows {
   readonly #tables = new Map<TableName, RowMap>();
   // Three items for each write of the job: an object for each would be most of the garbage.
   readonly #undo: (RowMap | string | OverlayRow | undefined)[] = [];
@@ -342,7 +347,7 @@ function* merged(sources: readonly Iterator<LayerRow>[], range: KeyRange): Itera
 
 /** The set of rows that were written. */
 export class TouchedRows {
-  readonly #tables = new Map<TableName, Map<string, Buffer>>();
+  readonly #tables = new Map<TableName, Set<string>>();
   #size = 0;
 
   get size(): number {
@@ -351,24 +356,24 @@ export class TouchedRows {
 
   add(table: TableName, key: Buffer): void {
     let keys = this.#tables.get(table);
-    if (!keys) this.#tables.set(table, (keys = new Map()));
+    if (!keys) this.#tables.set(table, (keys = new Set()));
     const before = keys.size;
-    keys.set(key.toString('latin1'), key);
+    keys.add(nameOf(key));
     this.#size += keys.size - before;
   }
 
-  addAll(writes: PendingWrites): void {
+  addAll(rows: Rows): void {
     const add = (table: TableName, key: Buffer) => this.add(table, key);
-    writes.writeTo(add, add);
+    rows.writeTo(add, add);
   }
 
   has(table: TableName, key: Buffer): boolean {
-    return this.#tables.get(table)?.has(key.toString('latin1')) ?? false;
+    return this.#tables.get(table)?.has(nameOf(key)) ?? false;
   }
 
   *rows(): Iterable<{ table: TableName; key: Buffer }> {
     for (const [table, keys] of this.#tables) {
-      for (const key of keys.values()) yield { table, key };
+      for (const name of keys) yield { table, key: Buffer.from(name, 'latin1') };
     }
   }
 }
