@@ -403,11 +403,11 @@ export class Writer<State extends object> {
           writes.set(table, key, value),
         );
       }
+      this.#touched?.addAll(rowsOf(batch));
     } catch (error) {
       return this.#failed(batch, error);
     }
     const after = this.state;
-    this.#touched?.addAll(rowsOf(batch));
     const show = () => this.#visible(batch, after);
     const isCut = batch.kind === 'cut';
     const { relaxed } = this.options;
