@@ -103,11 +103,12 @@ export class Maintenance implements Planner {
   async #run(jobs: ReadonlySet<Job>): Promise<void> {
     const { store, clock, leaseExpiry, emit } = this.options;
     const isFullScan = jobs.has('full_scan');
+    const isUpkeep = isFullScan || jobs.has('expire');
     if (isFullScan) this.#scanAlarm.ringIn(fullScanMs);
-    if (isFullScan || jobs.has('expire')) await leaseExpiry.run();
+    if (isUpkeep) await leaseExpiry.run();
     // Of a store in this process, every end and what follows from it are one commit.
     if (isFullScan && store.capabilities.isShared) await store.wake(clock.now());
-    const { dueByQueue, upkeepAt } = await store.nextEventAt();
+    const { dueByQueue, upkeepAt } = await store.nextEventAt({ mayBeEarly: !isUpkeep });
     if (upkeepAt !== undefined) this.leaseTaken(Math.max(pauseMs, upkeepAt - clock.now()));
     emit({ kind: 'planned', dueByQueue, isFullScan });
     if (isFullScan) this.#sweep ??= this.#sweepRetention();

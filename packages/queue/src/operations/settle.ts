@@ -119,7 +119,14 @@ function toItemResult(id: string, index: number, result: ReportResult, queue: Qu
     return rejected(index, leaseLost(id, result));
   }
   if (typeof result === 'string') return rejected(index, stepsRefused(id, result, queue));
-  return { index, status: 200, envelope: toEnvelope(result, queue) };
+  return {
+    index,
+    status: 200,
+    // A session does not send it.
+    get envelope() {
+      return toEnvelope(result, queue);
+    },
+  };
 }
 
 /** Completes an asynchronous task. */

@@ -189,6 +189,52 @@ describe('when a commit fails', () => {
     expect(await store.counts('mail')).toMatchObject({ pending: 2, inFlight: 2 });
   });
 
+  test('a ready row whose move was lost is claimed where it is, once', async () => {
+    // Without a group, the low-water mark would hide it.
+    await insert(2, () => ({ groupKey: 'a' }));
+    await claim({ limit: 1 });
+    const [waiting] = (
+      await store.listTasks({ queue: 'mail', order: 'next', limit: 9, filter: {} })
+    ).tasks;
+    const moveTo = (priority: number) =>
+      store.updateTask({
+        id: waiting!.id,
+        action: 'update',
+        priority,
+        now: noon,
+        by: 'ada',
+        selector: {},
+      });
+    expect(await moveTo(5)).toMatchObject({ kind: 'changed' });
+    failNextCommit();
+    // The counters stay as they are, and so does their row.
+    await expect(moveTo(4)).rejects.toThrow(StorageUnavailable);
+    expect((await claim()).map(({ id }) => id)).toEqual([waiting!.id]);
+    await insert(1);
+    expect(await claim()).toHaveLength(1);
+    expect(await store.counts('mail')).toMatchObject({ pending: 0, inFlight: 3 });
+  });
+
+  test('the next expiry may be early, and is never late', async () => {
+    const early = async () => (await store.nextEventAt({ mayBeEarly: true })).upkeepAt;
+    expect(await early()).toBeUndefined();
+    await insert(1);
+    const [task] = await claim({ leaseExpiresAt: noon + 50 });
+    expect(await early()).toBe(noon + 50);
+    await insert(1, () => ({ dueAt: noon + 90, expiresAt: noon + 40 }));
+    expect(await early()).toBe(noon + 40);
+    await store.expireTasks({ now: noon + 40, limit: 9 });
+    await store.settle([settlementOf(task!, { kind: 'succeeded' })]);
+    expect(await early()).toBe(noon + 40);
+    expect((await store.nextEventAt()).upkeepAt).toBeUndefined();
+    expect(await early()).toBeUndefined();
+    // A reader during the commit sees neither of them.
+    const inserted = insert(1, () => ({ dueAt: noon + 90, expiresAt: noon + 60 }));
+    await store.nextEventAt();
+    await inserted;
+    expect(await early()).toBe(noon + 60);
+  });
+
   test('a claim that came with an insert is lost with it, and neither has happened', async () => {
     let claiming: Promise<unknown> | undefined;
     const stop = store.onWork(() => {

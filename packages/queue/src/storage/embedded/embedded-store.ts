@@ -49,6 +49,7 @@ import {
   readQueue,
   toQueue,
   queues,
+  UpkeepTime,
 } from './queue-state.js';
 import * as upkeep from './upkeep.js';
 import {
@@ -81,12 +82,11 @@ const maxBatchedPrograms = 64;
 export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** The engine's writer runs calls in the order in which they arrive. */
   readonly capabilities = { claimsFollowSettlements: true };
-  readonly #due = new DueTimes();
+  readonly #recent = new RecentTasks();
+  readonly #due = new DueTimes(this.#recent.queues);
+  readonly #upkeep = new UpkeepTime();
   /** Queues whose last claim was cut short by `max_in_flight`. */
   readonly #limited = new Set<string>();
-  readonly #recent = new RecentTasks();
-  /** Configs as last read; this process is the only writer. */
-  readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<{ task: NewTask; now: number }, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
   readonly #flows: Batcher<{ start: () => AnyProgram<unknown>; now: number }, unknown>;
@@ -128,11 +128,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async getQueue(name: string): Promise<Queue | undefined> {
-    const known = this.#queues.get(name);
-    if (known) return known;
-    const found = this.#read((rows) => readPlainQueue(rows, name));
-    if (found) this.#queues.set(name, found);
-    return found;
+    const { queues } = this.#recent;
+    return queues.known(name) ?? this.#read((rows) => queues.decoded(rows, name)?.queue);
   }
 
   async putQueue(put: QueuePut): Promise<QueuePutResult> {
@@ -248,11 +245,12 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       .transact(() => undefined)
       .then(
         () => {
+          this.#upkeep.forget();
           this.#workChanged(name);
           if (this.#read((committed) => reading.task(committed, task.id, this.#recent)))
             stored(task, result);
         },
-        () => this.#due.forgetAll(),
+        () => this.#forgetTimes(),
       );
     return result;
   }
@@ -367,13 +365,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return expired;
   }
 
-  async nextEventAt(): Promise<{
-    dueByQueue: ReadonlyMap<string, number>;
-    upkeepAt: number | undefined;
-  }> {
+  async nextEventAt({ mayBeEarly = false } = {}): ReturnType<TaskStore['nextEventAt']> {
     return this.#read((rows) => ({
       dueByQueue: this.#due.read(rows),
-      upkeepAt: reading.upkeepAt(rows),
+      upkeepAt: this.#upkeep.read(rows, mayBeEarly),
     }));
   }
 
@@ -524,16 +519,22 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
           throw error;
         }
       });
+      if (last) this.#upkeep.lower(last.soonest);
       if (last && last.events.length > 0) this.notifyEvents();
       for (const id of last?.woken.dead ?? []) this.notifyEnded({ id, status: 'DEAD' });
       return done;
     } catch (error) {
-      // A failed commit may be on disk nevertheless.
-      this.#due.forgetAll();
+      this.#forgetTimes();
       throw error === bug.thrown ? unavailableIfRefused(error) : unavailable(error);
     } finally {
       this.#due.endInsert(woken);
     }
+  }
+
+  /** A failed commit may be on disk nevertheless. */
+  #forgetTimes(): void {
+    this.#due.forgetAll();
+    this.#upkeep.forget();
   }
 
   /**
@@ -549,10 +550,11 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   /** A change of the queue itself. */
   async #change<Result>(queue: string, run: (step: Step) => Result): Promise<Result> {
+    this.#recent.queues.changeQueue(queue);
     try {
       return await this.#transact(run);
     } finally {
-      this.#queues.delete(queue);
+      this.#recent.queues.queueChanged(queue);
     }
   }
 

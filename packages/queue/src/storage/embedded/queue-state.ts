@@ -16,6 +16,7 @@ import {
   readyStart,
   timeOf,
   firstOf,
+  firstTime,
 } from './keys.js';
 
 export interface StoredQueue extends Queue {
@@ -59,8 +60,15 @@ export const noCounters: Counters = {
   converting: null,
 };
 
+interface DecodedQueue {
+  bytes: Buffer;
+  stored: StoredQueue;
+  /** Without internal fields. */
+  queue: Queue;
+}
+
 /** Cache of decoded queues by name: configs are large, and every call reads one. */
-const decoded = new Map<string, { bytes: Buffer; stored: StoredQueue; queue: Queue }>();
+const decoded = new Map<string, DecodedQueue>();
 const maxDecoded = 1_000;
 
 /** The stored queue. It is shared and must not be changed. */
@@ -98,8 +106,93 @@ function frozen<Value extends object>(value: Value): Value {
 }
 
 export function readCounters(rows: RowReader, queue: number): Counters {
-  const bytes = rows.get(queueKey(kinds.counters, queue));
+  return decodeCounters(rows.get(queueKey(kinds.counters, queue)));
+}
+
+function decodeCounters(bytes: Buffer | undefined): Counters {
   return bytes ? (JSON.parse(bytes.toString()) as Counters) : structuredClone(noCounters);
+}
+
+interface ReadCounters {
+  /** As stored. */
+  bytes: Buffer | undefined;
+  counters: Counters;
+  /** All ready rows; undefined: not known. */
+  ready: ReadyKeys | undefined;
+}
+
+/**
+ * Rows of queues as last read or written: every step and every plan needs them, and most steps have
+ * one task.
+ */
+export class RecentRows {
+  readonly #queues = new Map<string, DecodedQueue>();
+  /** How many changes of a queue are under way. */
+  readonly #changing = new Map<string, number>();
+  readonly #counters = new Map<number, ReadCounters>();
+
+  /** Until `queueChanged`, the queue is read again each time: the change may fail. */
+  changeQueue(name: string): void {
+    this.#queues.delete(name);
+    this.#changing.set(name, (this.#changing.get(name) ?? 0) + 1);
+  }
+
+  queueChanged(name: string): void {
+    const left = this.#changing.get(name)! - 1;
+    if (left > 0) this.#changing.set(name, left);
+    else this.#changing.delete(name);
+  }
+
+  known(name: string): Queue | undefined {
+    return this.#queues.get(name)?.queue;
+  }
+
+  /** The queue, shared and not to be changed. */
+  decoded(rows: RowReader, name: string): DecodedQueue | undefined {
+    const known = this.#queues.get(name);
+    if (known) return known;
+    const found = decodeQueue(rows, name);
+    if (found && !this.#changing.has(name)) {
+      if (this.#queues.size >= maxDecoded) this.#queues.clear();
+      this.#queues.set(name, found);
+    }
+    return found;
+  }
+
+  /** Not to be changed by a reader. */
+  counters(rows: RowReader, queue: number): ReadCounters {
+    const bytes = rows.get(queueKey(kinds.counters, queue));
+    const known = this.#counters.get(queue);
+    // The same buffer, and so the same state: what is rolled back or folded is another one.
+    if (known && known.bytes === bytes) return known;
+    return { bytes, counters: decodeCounters(bytes), ready: undefined };
+  }
+
+  /** The caller changes the counters, and keeps them when it has written them. */
+  takeCounters(rows: RowReader, queue: number): ReadCounters {
+    const taken = this.counters(rows, queue);
+    this.#counters.delete(queue);
+    return taken;
+  }
+
+  keepCounters(queue: number, counters: ReadCounters): void {
+    if (this.#counters.size >= maxDecoded) this.#counters.clear();
+    this.#counters.set(queue, counters);
+  }
+}
+
+/** Undefined: there are too many to keep them in memory, or others than heads of groups. */
+export function knownReady(rows: RowReader, queue: number, counters: Counters) {
+  const { pending, scheduled = 0, fifo, converting } = counters;
+  if (pending - scheduled > maxFew || fifo || converting !== null) return undefined;
+  const start = queueKey(kinds.ready, queue);
+  const found: ReadyKeys = new Map();
+  for (const { key } of rows.range({ start, end: after(start) })) found.set(nameOf(key), key);
+  return found;
+}
+
+export function nameOf(key: Buffer): string {
+  return key.toString('latin1');
 }
 
 export function scheduledCount(rows: RowReader, queue: number): number {
@@ -183,6 +276,9 @@ const maxRefill = 512;
 /** Maximum tasks that one claim may skip; the next claim continues. */
 const maxSkipped = 10_000;
 
+/** Keys of ready rows by their bytes. */
+export type ReadyKeys = Map<string, Buffer>;
+
 /** The group key whose turn was last, by priority. */
 export type Turns = Record<number, string | null>;
 
@@ -200,6 +296,9 @@ export function lowerMark(floors: LowWaterMarks, priority: number, due: number, 
   if (time < mark[0] || (time === mark[0] && id <= mark[1])) delete floors[priority];
 }
 
+/** So few ready tasks are kept in memory: a claim would begin several ranges to find one. */
+export const maxFew = 64;
+
 /** Claim order of a queue. The field names are those of the stored counters. */
 export interface ReadyOrder {
   turns: Turns;
@@ -212,19 +311,20 @@ export interface ReadyOrder {
  * Picks up to `limit` ready tasks of a queue: higher priority first, then group keys round-robin
  * from the last turn, within a group by due time and id. It seeks from group to group, so the cost
  * depends on the tasks picked, not on the tasks ready. Updates `order`. Skips tasks that `accept`
- * rejects, and the rest of a group if it says so.
+ * rejects, and the rest of a group if it says so. `few`: the keys of all that are ready, if known.
  */
 export function pickReady(
   rows: RowReader,
   queue: number,
   order: ReadyOrder,
-  limit: number,
+  { limit, few }: { limit: number; few?: ReadyKeys | undefined },
   accept: Accept,
 ): readonly Buffer[] {
   const picks = new Picks(limit, accept);
+  const sorted = few && [...few.values()].sort((a, b) => a.compare(b));
   for (let priority = 9; priority >= 0 && !picks.isOver; priority--) {
     if (!(order.lanes & (1 << priority))) continue;
-    const scan = new PriorityScan(rows, queue, priority, picks);
+    const scan = new PriorityScan(rows, queue, priority, picks, sorted);
     scan.pick(order);
     if (scan.isEmpty) order.lanes &= ~(1 << priority);
   }
@@ -264,14 +364,15 @@ class PriorityScan {
   readonly #start: Buffer;
   readonly #end: Buffer;
   #groups: GroupCursor[] = [];
-  /** The scan found no ready task. */
+  /** No task of this priority is ready any more. */
   isEmpty = true;
 
   constructor(
-    private readonly rows: RowReader,
+    private rows: Pick<RowReader, 'range'>,
     private readonly queue: number,
     private readonly priority: number,
     private readonly picks: Picks,
+    private readonly ready: readonly Buffer[] | undefined,
   ) {
     this.#start = readyStart(queue, priority);
     this.#end = after(this.#start);
@@ -282,6 +383,12 @@ class PriorityScan {
     const last = turns[priority];
     const before = { picked: picks.keys.length, skipped: picks.skipped };
     const start = this.#startAbove(floors[priority]);
+    const few = this.ready?.filter((key) => isWithin(key, { start, end: this.#end }));
+    if (few)
+      this.rows = {
+        range: (range) =>
+          few.flatMap((key) => (isWithin(key, range) ? { key, value: noBytes } : [])),
+      };
     if (last === undefined) {
       this.#firstRound(start, this.#end);
     } else {
@@ -291,6 +398,7 @@ class PriorityScan {
     }
     while (this.#groups.length > 0 && !picks.isOver) this.#nextRound();
     const picked = picks.keys.slice(before.picked);
+    if (few) this.isEmpty = picked.length === few.length;
     if (picked.length === 0) return;
     turns[priority] = groupOf(picked.at(-1)!);
     const free = picked.findLast((key) => groupOf(key) === null);
@@ -340,6 +448,12 @@ class PriorityScan {
   }
 }
 
+const noBytes = Buffer.alloc(0);
+
+function isWithin(key: Buffer, { start, end }: { start?: Uint8Array; end?: Uint8Array }): boolean {
+  return (!start || key.compare(start) >= 0) && (!end || key.compare(end) < 0);
+}
+
 /** Position in one group. */
 class GroupCursor {
   /** The first key after the group. */
@@ -355,7 +469,7 @@ class GroupCursor {
   hasPicked = false;
 
   constructor(
-    private readonly rows: RowReader,
+    private readonly rows: Pick<RowReader, 'range'>,
     first: Buffer,
     private readonly picks: Picks,
   ) {
@@ -423,6 +537,8 @@ export class DueTimes {
   readonly #inserts = new Map<string, number>();
   #names: readonly string[] | undefined;
 
+  constructor(private readonly recent: RecentRows) {}
+
   beginInsert(names: Iterable<string>): void {
     for (const name of names) this.#inserts.set(name, (this.#inserts.get(name) ?? 0) + 1);
   }
@@ -478,18 +594,52 @@ export class DueTimes {
 
   /** Undefined: nothing is pending, or the queue is paused. */
   #of(name: string, rows: RowReader): number | undefined {
-    if (!this.#dueAt.has(name)) this.#dueAt.set(name, dueAt(rows, name));
+    if (!this.#dueAt.has(name)) this.#dueAt.set(name, dueAt(rows, name, this.recent));
     return this.#dueAt.get(name);
   }
 }
 
-function dueAt(rows: RowReader, name: string): number | undefined {
-  const queue = readQueue(rows, name);
+/** When the next lease or task expires: no earlier than the bound in memory. */
+export class UpkeepTime {
+  /** Undefined: not known. */
+  #bound: number | undefined;
+
+  /** A commit has added a lease or a task that expires then. */
+  lower(at: number): void {
+    if (this.#bound !== undefined && at < this.#bound) this.#bound = at;
+  }
+
+  forget(): void {
+    this.#bound = undefined;
+  }
+
+  /**
+   * `mayBeEarly`: the bound will do. A read passes over the leases that have ended since the last
+   * fold, which was a tenth of the cost of a task that comes alone.
+   */
+  read(rows: RowReader, mayBeEarly: boolean): number | undefined {
+    let at = this.#bound;
+    if (!mayBeEarly || at === undefined) {
+      const [lease, expiry] = [firstTime(rows, kinds.lease), firstTime(rows, kinds.expiry)];
+      this.#bound = at = Math.min(lease ?? Infinity, expiry ?? Infinity);
+    }
+    return at === Infinity ? undefined : at;
+  }
+}
+
+function dueAt(rows: RowReader, name: string, recent: RecentRows): number | undefined {
+  const queue = recent.decoded(rows, name)?.stored;
   if (!queue || queue.paused) return undefined;
   const { number } = queue;
-  if (readCounters(rows, number).pending === 0) return undefined;
+  const { pending, scheduled, lanes, fifo, converting } = recent.counters(rows, number).counters;
+  if (pending === 0) return undefined;
+  const isReady = lanes !== 0 || fifo || converting !== null;
+  const isScheduled = scheduled !== 0;
   let earliest: number | undefined;
-  for (const kind of [kinds.ready, kinds.lined, kinds.scheduled]) {
+  for (const kind of [
+    ...(isReady ? ([kinds.ready, kinds.lined] as const) : []),
+    ...(isScheduled ? ([kinds.scheduled] as const) : []),
+  ]) {
     const first = firstOf(rows, kind, number);
     if (first && timeOf(first) < never) {
       earliest = Math.min(earliest ?? Infinity, timeOf(first));

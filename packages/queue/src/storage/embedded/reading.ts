@@ -75,13 +75,6 @@ function isOf({ row }: StoredTask, query: { queue: string; groupKey: string }): 
   return row.queue === query.queue && row.groupKey === query.groupKey;
 }
 
-export function upkeepAt(rows: RowReader): number | undefined {
-  const lease = firstTime(rows, kinds.lease) ?? Infinity;
-  const expiry = firstTime(rows, kinds.expiry) ?? Infinity;
-  const at = Math.min(lease, expiry);
-  return at === Infinity ? undefined : at;
-}
-
 export function hasExpired(rows: RowReader, now: number): boolean {
   return (firstTime(rows, kinds.expiry) ?? Infinity) <= now;
 }

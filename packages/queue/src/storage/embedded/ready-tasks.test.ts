@@ -1,7 +1,7 @@
 import type { RowReader } from '@millrace/engine';
 import { describe, expect, test } from 'vitest';
 import { groupBytes, idOf, readyKey } from './keys.js';
-import { lowerMark, pickReady, type ReadyOrder } from './queue-state.js';
+import { lowerMark, pickReady, type ReadyKeys, type ReadyOrder } from './queue-state.js';
 
 const queue = 7;
 
@@ -37,6 +37,10 @@ class CountedRows implements RowReader {
     }
   }
 
+  get known(): ReadyKeys {
+    return new Map(this.#keys.map((key) => [key.toString('latin1'), key]));
+  }
+
   remove(keys: readonly Buffer[]): void {
     this.#keys = this.#keys.filter((key) => !keys.some((gone) => gone.equals(key)));
   }
@@ -49,7 +53,18 @@ const pick = (
   limit: number,
   order = anyOrder(),
   accept = (_name: string) => true,
-) => pickReady(rows, queue, order, limit, (key) => accept(nameOf(key))).map(nameOf);
+) => {
+  const pickFrom = (of: ReadyOrder, few?: ReadyKeys) =>
+    pickReady(rows, queue, of, { limit, few }, (key) => accept(nameOf(key))).map(nameOf);
+  const again = structuredClone(order);
+  const picked = pickFrom(order);
+  const { steps } = rows;
+  // From memory they are picked in the same order.
+  expect(pickFrom(again, rows.known)).toEqual(picked);
+  expect({ ...again, lanes: order.lanes }).toEqual(order);
+  expect(rows.steps).toBe(steps);
+  return picked;
+};
 
 const many = (group: string, count: number) =>
   Array.from({ length: count }, (_, i) => ({ name: `${group}:${i + 1000}` }));
@@ -99,6 +114,17 @@ describe('picking ready tasks', () => {
     rows.remove([readyKey(queue, 2, groupBytes(null), 0, ':1'.padEnd(26, '.'))]);
     expect(pick(rows, 3, order)).toEqual([]);
     expect(order.lanes).toBe(0);
+  });
+
+  test('a priority is empty when its few tasks were all picked', () => {
+    const rows = new CountedRows([...many('a', 2), ...many('', 2)]);
+    const order = { ...anyOrder(), lanes: 0b10000 };
+    const few = (limit: number, isWanted: boolean) =>
+      pickReady(rows, queue, order, { limit, few: rows.known }, () => isWanted).length;
+    expect([few(4, false), order.lanes]).toEqual([0, 0b10000]);
+    expect([few(3, true), order.lanes]).toEqual([3, 0b10000]);
+    order.floors = {};
+    expect([few(4, true), order.lanes]).toEqual([4, 0]);
   });
 
   test('sets the low-water mark at the last task claimed without a group', () => {

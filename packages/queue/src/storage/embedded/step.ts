@@ -45,8 +45,10 @@ import {
   type Counters,
   encodeJson,
   lowerMark,
-  readCounters,
-  readQueue,
+  maxFew,
+  nameOf,
+  type ReadyKeys,
+  RecentRows,
   scheduledCount,
   type StoredQueue,
 } from './queue-state.js';
@@ -55,6 +57,9 @@ import {
 export interface StepQueue {
   stored: StoredQueue;
   counters: Counters;
+  /** The counters as they were read. */
+  bytes: Buffer | undefined;
+  ready: ReadyKeys | undefined;
   /** Change of the number of PENDING tasks, by creation time. */
   created: Map<number, number>;
   /** Ids of tasks that SUCCEEDED in this step, by time. */
@@ -75,6 +80,8 @@ export class Step {
   /** Tasks that others may wait for and that end in this step. */
   ended = new Map<string, EndStatus>();
   endedAt = 0;
+  /** When the first lease or task ends by itself that this step adds. */
+  soonest = Infinity;
   /** Queues with tasks of flows that became due, and tasks of flows that died. */
   readonly woken = { queues: new Set<string>(), dead: new Set<string>() };
   /** What happened to tasks in this step, if somebody reads events. */
@@ -90,12 +97,13 @@ export class Step {
 
   queue(name: string): StepQueue | undefined {
     if (this.#queues.has(name)) return this.#queues.get(name);
-    const stored = readQueue(this.rows, name);
-    const counters = stored && readCounters(this.rows, stored.number);
-    if (counters) counters.scheduled ??= scheduledCount(this.rows, stored.number);
+    const { rows, recent } = this;
+    const stored = recent.queues.decoded(rows, name)?.stored;
+    const read = stored && recent.queues.takeCounters(rows, stored.number);
+    if (read) read.counters.scheduled ??= scheduledCount(rows, stored.number);
     const queue = stored && {
       stored,
-      counters: counters!,
+      ...read!,
       created: new Map<number, number>(),
       done: new Map<number, string[]>(),
     };
@@ -176,6 +184,7 @@ export class Step {
     this.#countPending(queue, task, 1);
     if (row.expiresAt !== null) {
       this.rows.put(timeKey(kinds.expiry, row.expiresAt, row.id), noBytes);
+      this.soonest = Math.min(this.soonest, row.expiresAt);
     }
     if (row.started && isGrouped(group)) {
       this.rows.put(groupTimeKey(kinds.retried, number, group, row.dueAt!, row.id), noBytes);
@@ -197,7 +206,9 @@ export class Step {
     if (!queue.counters.fifo || !isGrouped(group)) {
       if (!isGrouped(group)) lowerMark(queue.counters.floors, priority, due, id);
       queue.counters.lanes |= 1 << priority;
-      this.rows.put(readyKey(number, priority, group, due, id), noBytes);
+      const key = readyKey(number, priority, group, due, id);
+      this.rows.put(key, noBytes);
+      if (queue.ready?.set(nameOf(key), key).size === maxFew) queue.ready = undefined;
       return;
     }
     this.rows.put(groupTimeKey(kinds.lined, number, group, due, id), Buffer.of(priority));
@@ -223,7 +234,9 @@ export class Step {
     }
     const isInLine = isGrouped(group) && (fifo || converting !== null);
     if (!isInLine || converting !== null) {
-      this.rows.remove(readyKey(number, row.priority, group, due, row.id));
+      const key = readyKey(number, row.priority, group, due, row.id);
+      this.rows.remove(key);
+      queue.ready?.delete(nameOf(key));
     }
     if (!isGrouped(group)) return;
     const state = this.group(queue, group);
@@ -248,7 +261,7 @@ export class Step {
   lease(task: StoredTask): void {
     const queue = this.queueOf(task);
     queue.counters.inFlight++;
-    task.leaseList = this.#leases.add(task.row.lease!.expiresAt, task.row.id);
+    this.#addLease(task);
     const group = groupBytes(task.row.groupKey);
     if (isGrouped(group)) this.group(queue, group).inFlight++;
   }
@@ -266,7 +279,13 @@ export class Step {
     const lease = task.row.lease!;
     this.#leases.remove(lease.expiresAt, task.leaseList, task.row.id);
     lease.expiresAt = expiresAt;
-    task.leaseList = this.#leases.add(expiresAt, task.row.id);
+    this.#addLease(task);
+  }
+
+  #addLease(task: StoredTask): void {
+    const { id, lease } = task.row;
+    task.leaseList = this.#leases.add(lease!.expiresAt, id);
+    this.soonest = Math.min(this.soonest, lease!.expiresAt);
   }
 
   succeeded(task: StoredTask): void {
@@ -355,11 +374,13 @@ export class Step {
     }
   }
 
-  #writeQueue({ stored, counters, created, done }: StepQueue): void {
-    const key = queueKey(kinds.counters, stored.number);
+  #writeQueue({ stored, counters, bytes: before, ready, created, done }: StepQueue): void {
     const bytes = encodeJson(counters);
-    // Some steps change nothing.
-    if (!this.rows.get(key)?.equals(bytes)) this.rows.put(key, bytes);
+    // Some steps change nothing. They may have moved a ready row, and be rolled back unnoticed.
+    if (!before?.equals(bytes)) {
+      this.rows.put(queueKey(kinds.counters, stored.number), bytes);
+      this.recent.queues.keepCounters(stored.number, { bytes, counters, ready });
+    }
     for (const [at, delta] of created) {
       if (delta === 0) continue;
       const row = queueTimeKey(kinds.created, stored.number, at);
@@ -415,6 +436,7 @@ export class RecentTasks {
    * find after many deletions.
    */
   #tasks = new Map<string, Cached>();
+  readonly queues = new RecentRows();
   #older = new Map<string, Cached>();
 
   /** The caller must not change the task any more. */

@@ -45,7 +45,7 @@ import {
   timeKey,
   timeOf,
 } from './keys.js';
-import { pickReady } from './queue-state.js';
+import { knownReady, pickReady } from './queue-state.js';
 import type { Step, StepQueue } from './step.js';
 import {
   encodeFixed,
@@ -180,9 +180,11 @@ function pick(
   const picked = new Map<string, number>();
   const isFull = (groupKey: string) =>
     step.group(queue, groupBytes(groupKey)).inFlight + (picked.get(groupKey) ?? 0) >= maxPerGroup;
-  pickReady(step.rows, queue.stored.number, queue.counters, limit, (key) => {
+  const { number } = queue.stored;
+  const few = (queue.ready ??= knownReady(step.rows, number, queue.counters));
+  pickReady(step.rows, number, queue.counters, { limit, few }, (key) => {
     const task = step.task(idOf(key));
-    if (!task) throw new Error(`The ready task ${idOf(key)} does not exist`);
+    if (task?.row.status !== 'PENDING') throw new Error(`The task ${idOf(key)} is not ready`);
     const { dueAt, expiresAt, handlerRef, groupKey } = task.row;
     const isLimited = maxPerGroup > 0 && groupKey !== null;
     if (isLimited && isFull(groupKey)) return 'group';
@@ -346,6 +348,8 @@ export function reorder(step: Step, name: string, fifo: boolean): boolean {
   const queue = step.queue(name);
   if (!queue) return true;
   const { counters } = queue;
+  // Its rows are moved one by one.
+  queue.ready = undefined;
   if (counters.fifo !== fifo) {
     counters.fifo = fifo;
     counters.converting = '';

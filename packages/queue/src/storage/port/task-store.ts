@@ -97,9 +97,13 @@ export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, E
   expireTasks(request: { now: number; limit: number }): Promise<Task[]>;
   /**
    * Times of the next events: a PENDING task of an unpaused queue falls due, a lease or a task
-   * expires. Undefined: none. Overdue events have times in the past.
+   * expires. Undefined: none. Overdue events have times in the past. `mayBeEarly`: until `upkeepAt`
+   * nothing expires, but perhaps nothing does then either.
    */
-  nextEventAt(): Promise<{ dueByQueue: ReadonlyMap<string, number>; upkeepAt: number | undefined }>;
+  nextEventAt(request?: { mayBeEarly: boolean }): Promise<{
+    dueByQueue: ReadonlyMap<string, number>;
+    upkeepAt: number | undefined;
+  }>;
   /**
    * Is another task of this FIFO group in flight or waiting to be retried? With `maxPerGroup`: are
    * as many tasks of the group in flight?
