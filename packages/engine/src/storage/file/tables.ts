@@ -217,7 +217,7 @@ export class Tables {
     this.#failed = false;
     if (!problem) onVisible?.();
     await flushed;
-    if (problem) throw (problem as { error: unknown }).error;
+    if (problem) throw problem.error;
   }
 
   /** Number of rows and pages of a table, from LMDB's statistics. */
