@@ -29,7 +29,10 @@ export interface QueueCounts {
   delayed: number;
   inFlight: number;
   dead: number;
-  /** The earliest due time of a PENDING task, also in the future; null if there is none. */
+  /**
+   * The earliest due time of a PENDING task, also in the future; null if there is none. A claim that
+   * passes over an expired task may hide it here, until upkeep makes it DEAD.
+   */
   oldestDueAt: number | null;
   /** PENDING tasks of flows by what they wait for; those that are not there are 0. */
   waits: Readonly<Partial<Record<WaitKind, number>>>;

@@ -161,6 +161,21 @@ export function queueTests(fixture: Fixture): void {
       expect(await fixture.store.counts('mail')).toMatchObject({ pending: 0, oldestDueAt: null });
     });
 
+    test('counts: a claim may hide only an expired task from the oldest due time', async () => {
+      await put();
+      const oldest = async () => (await fixture.store.counts('mail')).oldestDueAt;
+      await fixture.submit({ expiresAt: noon + 10 });
+      await fixture.submit({ dueAt: noon + 5_000 }, noon + 5_000);
+      const left = noon + 6_000;
+      await fixture.submit({ dueAt: left }, noon + 5_000);
+      expect(await oldest()).toBe(noon);
+      await fixture.claimOne({ now: noon + 5_000 });
+      expect([noon, left]).toContain(await oldest());
+      expect(await fixture.store.counts('mail')).toMatchObject({ pending: 2, inFlight: 1 });
+      await fixture.store.expireTasks({ now: noon + 5_000, limit: 9 });
+      expect(await oldest()).toBe(left);
+    });
+
     test('everything is there after the store is reopened', async () => {
       await put();
       const id = await fixture.submit({ payload: Buffer.alloc(100_000, 7), headers: { a: 'b' } });
