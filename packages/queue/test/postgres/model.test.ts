@@ -20,6 +20,14 @@ const expiredIsPassed: Operation[] = [
   ['claim', 0, 1, 1_000, 1, 0],
 ];
 
+/** A task with a unique key fills the queue for the one behind it. */
+const keyedFillsQueue: Operation[] = [
+  ['insert', 0, 3, 6, 1, 2],
+  ['insert', 0, 1, 21, 4, 3],
+];
+
+const examples: [Operation[]][] = [[expiredIsPassed], [keyedFillsQueue]];
+
 let postgres: PostgresServer;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(() => postgres.remove());
@@ -39,7 +47,7 @@ test('model: the PostgreSQL store returns the same as the memory store', async (
         expect(await tableProblems(postgres, url)).toEqual([]);
       }),
       // Before the test times out, so that a failure is reported with its counterexample.
-      { numRuns: runs, interruptAfterTimeLimit: 120_000, examples: [[expiredIsPassed]] },
+      { numRuns: runs + examples.length, interruptAfterTimeLimit: 120_000, examples },
     );
   } finally {
     await store.close();

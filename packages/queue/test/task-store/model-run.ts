@@ -107,8 +107,7 @@ export class ModelRun {
         const tasks = Array.from({ length: 1 + (b % 4) }, (_, i) =>
           this.#newTask(queue, c + i, d + 7 * i, e + 3 * i),
         );
-        await this.#both((store) => store.insertTasks(tasks, this.#now));
-        return;
+        return this.#insert(tasks);
       }
       case 'insert_flow': {
         const parents = this.#some(d, e % 2);
@@ -124,8 +123,7 @@ export class ModelRun {
           };
           return Object.keys(flow).length > 0 ? { ...task, flow } : task;
         });
-        await this.#both((store) => store.insertTasks(tasks, this.#now));
-        return;
+        return this.#insert(tasks);
       }
       case 'steps': {
         const claim = this.#claims.at(-1 - (a % (this.#claims.length || 1)));
@@ -200,6 +198,18 @@ export class ModelRun {
         return;
       case 'wait':
         this.#now += b % 20 === 0 ? 86_400_000 : (c % 40) * 50;
+    }
+  }
+
+  async #insert(tasks: readonly NewTask[]): Promise<void> {
+    // PostgreSQL stores tasks with a unique key after the others of one call, which decides only
+    // what is refused if the queue becomes full on the way.
+    const keyed = tasks.filter(({ uniqueKey }) => uniqueKey);
+    const others = tasks.filter((task) => !keyed.includes(task));
+    const isLimited = tasks.some(({ maxPending }) => maxPending > 0);
+    const isMixed = isLimited && keyed.length > 0 && others.length > 0;
+    for (const part of isMixed ? [keyed, others] : [tasks]) {
+      await this.#both((store) => store.insertTasks(part, this.#now));
     }
   }
 
