@@ -50,7 +50,8 @@ async function startWitness() {
           response.writeHead(isGood ? 200 : 503).end();
           if (isGood) succeeded.add(id);
         },
-        systemRandom.integer(0, 15),
+        // So long that every kill finds calls of its server under way.
+        systemRandom.integer(0, 150),
       );
     });
   });
