@@ -313,8 +313,11 @@ function* dropSteps(
     const first = rows.find(({ key }) => key === fromStep);
     if (fromStep !== null && !first) continue;
     const from = first ? numberOf(first) : 0;
-    const gone = rows.filter((row) => numberOf(row) >= from);
-    const left = rows.filter((row) => numberOf(row) < from);
+    // What the SDK noted for the step before its end, such as its tries, has its name before a ~.
+    const isGone = (row: FlowRow) =>
+      numberOf(row) >= from || (fromStep !== null && row.key.startsWith(`${fromStep}~`));
+    const gone = rows.filter(isGone);
+    const left = rows.filter((row) => !isGone(row));
     const bytes = left.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);
     const steps = { count: left.length, bytes };
     const changed = { ...flow, steps };
