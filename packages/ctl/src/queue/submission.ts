@@ -36,6 +36,7 @@ export async function submissionOf(
     throw new UsageError('Give --delay or --at, not both.');
   }
   const payload = await payloadOf(stdin, flags, terminal);
+  const contentType = flags.contentType ?? (isJson(flags.payload) ? 'application/json' : undefined);
   const delayMs = durationOf(flags.delay, '--delay');
   const runAt = momentFromNow(flags.at, '--at');
   const expiresAt = momentAhead(flags.expiresAt, '--expires-at');
@@ -44,7 +45,7 @@ export async function submissionOf(
     id: flags.id ?? systemRandom.ulid(systemClock.now()),
     handler_ref: handler,
     ...(payload === undefined ? {} : { payload: payload.toString('base64') }),
-    ...(flags.contentType === undefined ? {} : { payload_content_type: flags.contentType }),
+    ...(contentType === undefined ? {} : { payload_content_type: contentType }),
     ...(flags.header === undefined ? {} : { headers: headersOf(flags.header) }),
     ...(delayMs === undefined ? {} : { delay_ms: delayMs }),
     ...(runAt === undefined ? {} : { run_at: runAt }),
@@ -54,6 +55,17 @@ export async function submissionOf(
     ...optionsOf(flags),
     ...(flags.dependsOn === undefined ? {} : { depends_on: flags.dependsOn.map(dependencyOf) }),
   };
+}
+
+/** An object or a list, as in the examples: bytes are not what its handler expects. */
+function isJson(payload = ''): boolean {
+  if (!/^\s*[{[]/.test(payload)) return false;
+  try {
+    JSON.parse(payload);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What the task decides for itself. */

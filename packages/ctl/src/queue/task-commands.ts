@@ -16,7 +16,10 @@ export const taskCommands: Commands = {
     options: [
       ['--payload <text>', 'Payload as text'],
       ['--file <file>', 'Payload from this file'],
-      ['--content-type <type>', 'Media type of the payload'],
+      [
+        '--content-type <type>',
+        'Media type of the payload (default: application/json for a --payload that is a JSON object or list)',
+      ],
       ['--header <name: value>', 'Header for the handler; may be repeated', { repeats: true }],
       ['--id <ulid>', 'Id of the task; repeating the command with the same id stores nothing new'],
       ['--delay <duration>', 'Not before this much time has passed: 15m'],
