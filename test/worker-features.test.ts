@@ -94,6 +94,15 @@ test('worker: gives a batch handler several tasks, and takes a result or an erro
   expect(() => queue.createWorker({ queue: name, batch: { size: 0 } }, {} as never)).toThrow();
 });
 
+test('worker: a batch handler has no steps, and says so', async () => {
+  const name = await fresh({ maxAttempts: 1 });
+  const handle = async ({ tasks: batch }: { tasks: readonly { step: any }[] }) => {
+    for (const { step } of batch) await step.sleep('a', 1);
+  };
+  work({ queue: name, batch: { size: 2, waitMs: 5 } }, { a: handle as never });
+  await expect(queue.submitAndWait(name, 'a', 1)).rejects.toThrow('no steps');
+});
+
 test('worker: middleware surrounds every handler, the first one outermost', async () => {
   const name = await fresh();
   const seen: string[] = [];
@@ -153,6 +162,31 @@ test('worker: decides by `retry` what follows a failure', async () => {
     errorType: 'TypeError',
   });
   expect(attempts).toEqual([1, 2]);
+});
+
+test('worker: a delay that no queue takes is the longest or none', async () => {
+  const name = await fresh({ maxAttempts: 3, initialBackoffMs: 10 });
+  const delays: Record<string, number> = { long: Infinity, past: -1, none: Number.NaN };
+  const errors: unknown[] = [];
+  const fail = ({ payload }: { payload: unknown }) => {
+    throw new Error(String(payload));
+  };
+  work(
+    { queue: name, retry: (error) => delays[(error as Error).message] as number },
+    { a: fail },
+    errors,
+  );
+  const { id } = await queue.submit(name, 'a', 'long');
+  await expect.poll(async () => (await queue.get(id)).attempt, soon).toBe(1);
+  await expect.poll(async () => (await queue.get(id)).status, soon).toBe('PENDING');
+  for (const payload of ['past', 'none']) {
+    await expect(queue.submitAndWait(name, 'a', payload)).rejects.toMatchObject({
+      errorType: 'Error',
+    });
+  }
+  expect(errors).toMatchObject(
+    Array.from({ length: 3 }, () => ({ message: 'retry returned NaN' })),
+  );
 });
 
 test('worker: a cancel reaches the handler at once, as a TaskCancelled', async () => {
@@ -230,7 +264,8 @@ test.each(hosts)('worker: handlers in $kind have steps; a wait frees the place',
   const file = join(directory, 'steps.mjs');
   writeFileSync(
     file,
-    `export default {
+    `let aborted;
+    export default {
       a: async ({ payload, step }) => {
         if (payload !== 'flow') return payload;
         let runs = 0;
@@ -239,7 +274,11 @@ test.each(hosts)('worker: handlers in $kind have steps; a wait frees the place',
         const caught = await step.run('bad', () => { throw new TypeError('no'); }, { attempts: 1 }).catch((error) => [error.name, error.errorType]);
         const child = await step.submit('child', '${name}', 'a', 7);
         const answer = await step.signal('go');
-        return { one, first, caught, child, answer };
+        const plain = await step.run('plain', () => ({ at: new URL('http://a.b/'), save() {} }));
+        const late = await step.run('late', ({ signal }) => new Promise((_, reject) => {
+          signal.addEventListener('abort', () => { aborted = signal.reason.name; reject(signal.reason); });
+        }), { timeoutMs: 20, attempts: 1 }).catch(() => aborted);
+        return { one, first, caught, child, answer, plain, late };
       },
     };`,
   );
@@ -254,6 +293,8 @@ test.each(hosts)('worker: handlers in $kind have steps; a wait frees the place',
     caught: ['StepFailed', 'TypeError'],
     child: 7,
     answer: 'yes',
+    plain: { at: 'http://a.b/' },
+    late: 'TIMEOUT',
   });
   expect(errors).toEqual([]);
 });

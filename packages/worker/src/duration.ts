@@ -12,12 +12,16 @@ const units: readonly (readonly [names: RegExp, ms: number])[] = [
   [/^(?:w|weeks?)$/, 604_800_000],
 ];
 
+/** Longer ones end after the last year that a timestamp has. */
+const maxMs = 36_500 * 86_400_000;
+
 /** A duration in milliseconds; throws a ValidationError. */
 export function durationMs(duration: Duration): number {
   const [, number, name = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(String(duration)) ?? [];
   const unit = units.find(([names]) => names.test(name));
   const ms = typeof duration === 'number' ? duration : Number(number) * (unit?.[1] ?? Number.NaN);
-  if (ms >= 0 && Number.isFinite(ms)) return Math.round(ms);
+  if (ms > maxMs) throw new ValidationError('A duration is at most 36500 days.');
+  if (ms >= 0) return Math.round(ms);
   const shown = JSON.stringify(duration) ?? String(duration);
   throw new ValidationError(
     `A duration is milliseconds or text such as "10 s", "5 min" or "2 days", not ${shown}.`,

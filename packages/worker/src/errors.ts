@@ -107,6 +107,7 @@ export class WaitTimeout extends Error {
 const errorTypePattern = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 const maxMessageBytes = 1_024;
 const maxStackBytes = 2_048;
+const maxRetryAfterMs = 3_600_000;
 
 /** What a handler threw, as the attempt records it. */
 export interface Failure {
@@ -121,12 +122,17 @@ export interface Failure {
 
 export function failureOf(thrown: unknown): Failure {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const { name } =
+    error instanceof StepFailed && error.cause instanceof PermanentError ? error.cause : error;
   return {
-    errorType: errorTypePattern.test(error.name) ? error.name : 'INTERNAL',
+    errorType: errorTypePattern.test(name) ? name : 'INTERNAL',
     message: cut(error.message, maxMessageBytes),
     stack: cut(error.stack ?? `${error.name}: ${error.message}`, maxStackBytes),
     isPermanent: error instanceof PermanentError,
-    retryAfterMs: error instanceof RetryLater ? Math.max(0, error.afterMs) : undefined,
+    retryAfterMs:
+      error instanceof RetryLater
+        ? Math.min(Math.max(0, error.afterMs || 0), maxRetryAfterMs)
+        : undefined,
   };
 }
 

@@ -23,25 +23,31 @@ const errorOf = (thrown) => {
 };
 const newError = (error) => Object.assign(new Error(error.message), error);
 const names = ['run', 'sleep', 'signal', 'submit', 'submitMany', 'agent', 'now', 'random', 'id'];
+/** As JSON holds it, and the same in a thread, in a process and without them. */
+const plain = (value) => typeof value === 'object' && value !== null ? JSON.parse(JSON.stringify(value)) : value;
 /** Steps are recorded by the worker, which calls back for their functions. */
 const stepOf = (id, run) => Object.fromEntries(names.map((name) => [name, (...args) => new Promise((resolve, reject) => {
   const call = ++run.calls;
   run.waiting.set(call, { resolve, reject, fn: name === 'run' ? args[1] : undefined });
-  post({ id, step: { call, name, args: name === 'run' ? [args[0], args[2]] : args } });
+  post({ id, step: { call, name, args: (name === 'run' ? [args[0], args[2]] : args).map(plain) } });
 })]));
 async function callStep(id, run, { call, context }) {
   let ended;
+  const waiting = run.waiting.get(call);
+  waiting.abort = new AbortController();
   try {
-    ended = { result: await run.waiting.get(call).fn({ ...context, signal: run.abort.signal }) };
+    const signal = AbortSignal.any([run.abort.signal, waiting.abort.signal]);
+    ended = { result: JSON.stringify(await waiting.fn({ ...context, signal })) };
   } catch (thrown) {
     ended = { error: errorOf(thrown) };
   }
   post({ id, called: { call, ...ended } });
 }
-port.on('message', async ({ id, payload, task, dependencies, abort, drop, stepped, called }) => {
+port.on('message', async ({ id, payload, task, dependencies, abort, drop, stepped, called, late }) => {
   const known = runs.get(id);
   if (drop) return runs.delete(id);
   if (abort !== undefined) return known?.abort.abort(newError(abort));
+  if (late !== undefined) return known?.waiting.get(late.call)?.abort.abort(newError(late.reason));
   if (called !== undefined) return known && callStep(id, known, called);
   if (stepped !== undefined) {
     const { resolve, reject } = known?.waiting.get(stepped.call) ?? {};
@@ -83,7 +89,8 @@ type StepName =
 
 interface Called {
   call: number;
-  result?: unknown;
+  /** JSON. */
+  result?: string;
   error?: SentError;
 }
 
@@ -196,8 +203,7 @@ export class HandlerPool {
       release();
     });
     const onAbort = () => {
-      const { name, message } = signal.reason as Error;
-      post({ abort: { name, message } });
+      post({ abort: abortReason(signal) });
     };
     const end = () => {
       signal.removeEventListener('abort', onAbort);
@@ -285,10 +291,14 @@ class HostedSteps {
       return (steps[name] as (...given: unknown[]) => Promise<unknown>).apply(steps, args);
     }
     const [step, options] = args as [string, object | undefined];
-    const fn = ({ attempt, idempotencyKey }: StepContext) =>
+    const fn = ({ attempt, idempotencyKey, signal }: StepContext) =>
       new Promise<unknown>((resolve, reject) => {
         this.#calls.set(call, { resolve, reject });
         this.post({ called: { call, context: { attempt, idempotencyKey } } });
+        // The end of the attempt reaches the thread by itself; this is the time of the step.
+        signal.addEventListener('abort', () => {
+          this.post({ late: { call, reason: abortReason(signal) } });
+        });
       });
     return steps.run(step, fn, options);
   }
@@ -301,8 +311,13 @@ class HostedSteps {
   called({ call, result, error }: Called): void {
     const waiting = this.#calls.get(call);
     if (error) waiting?.reject(errorOf(error));
-    else waiting?.resolve(result);
+    else waiting?.resolve(result === undefined ? undefined : JSON.parse(result));
   }
+}
+
+function abortReason({ reason }: AbortSignal): SentError {
+  const { name, message } = reason as Error;
+  return { name, message };
 }
 
 function sentError(thrown: unknown): SentError {

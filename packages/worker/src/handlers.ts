@@ -50,7 +50,7 @@ export type TaskHandlers<Types extends TaskTypes> = {
 /** Handlers of several tasks at once: a result for each, in order. An `Error` fails its task. */
 export type BatchHandlers<Types extends TaskTypes> = {
   [Ref in keyof Types]: (batch: {
-    readonly tasks: readonly HandlerCall<Types[Ref]['output'], Types>[];
+    readonly tasks: readonly Omit<HandlerCall<Types[Ref]['output'], Types>, 'step'>[];
   }) => Returned<readonly (Types[Ref]['returned'] | Error)[]>;
 };
 

@@ -87,6 +87,7 @@ async function run(
       leaseToken,
       run: () => transport.call('getTaskRun', { path: { id: task.id }, headers }),
       signal: () => abort.signal,
+      isAborted: () => abort.signal.aborted,
       onLost: (error) => abort.abort(error),
     });
   };

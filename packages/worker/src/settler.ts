@@ -61,7 +61,7 @@ export class Settler {
           const result = results[i];
           if (!result || !('error' in result)) return [];
           this.onError(itemError(result.error));
-          return isRefused(result.error.code) ? [failed(entry, result.error)] : [];
+          return isRefused(entry, result.error.code) ? [failed(entry, result.error)] : [];
         });
       } catch (error) {
         const leastMs = errors.failed(error);
@@ -74,9 +74,11 @@ export class Settler {
   }
 }
 
-/** Steps that can never be recorded fail the task for good. */
-function isRefused(code: string): boolean {
-  return code === 'TOO_MANY_STEPS' || code === 'STEP_TOO_LARGE';
+const refusals = ['TOO_MANY_STEPS', 'STEP_TOO_LARGE', 'INVALID_CLAIM', 'RESULT_TOO_LARGE'];
+
+/** Steps, results and waits that the queue never takes fail the task for good. */
+function isRefused({ item }: Entry, code: string): boolean {
+  return refusals.includes(code) && !refusals.includes(item.error_type ?? '');
 }
 
 function failed({ item, ...entry }: Entry, error: QueueSchema<'BatchItemError'>): Entry {

@@ -1,9 +1,61 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import { StepFailed } from './errors.js';
+import { StepFailed, TaskTimeout } from './errors.js';
 import type { Backoff, TaskInfo } from './tasks.js';
 
 /** Children of one step, and awaited tasks of one suspension. */
 export const maxChildren = 1_000;
+
+export const stepName = /^\P{Cc}{1,200}$/u;
+
+/** `setTimeout` takes a millisecond, and Node has something faster. */
+export const later: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
+
+interface Turn {
+  order: number;
+  isReady: boolean;
+  begin: () => void;
+}
+
+/**
+ * Turns of the event loop, in each of which one branch of a handler gets an outcome: in the order
+ * of their records, and those without one last.
+ */
+export class Turns {
+  readonly #turns: Turn[] = [];
+  #isPlanned = false;
+
+  get waiting(): number {
+    return this.#turns.length;
+  }
+
+  /** Resolves in a turn of its own, but not before `ready` has settled. */
+  next(order = Infinity, ready?: Promise<void>): Promise<void> {
+    return new Promise((begin) => {
+      const turn = { order, isReady: !ready, begin };
+      this.#turns.push(turn);
+      const isReady = () => {
+        turn.isReady = true;
+        this.#plan();
+      };
+      if (ready) ready.then(isReady, isReady);
+      else this.#plan();
+    });
+  }
+
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    later(() => {
+      this.#isPlanned = false;
+      const orders = this.#turns.map(({ order }) => order);
+      const at = orders.indexOf(Math.min(...orders));
+      if (!this.#turns[at]?.isReady) return;
+      const [turn] = this.#turns.splice(at, 1);
+      turn!.begin();
+      if (this.#turns.length > 0) this.#plan();
+    });
+  }
+}
 
 /** What a branch of a handler waits for. */
 export interface Wait {
@@ -12,6 +64,50 @@ export interface Wait {
   tasks?: readonly string[];
   /** Those of `tasks` that have not ended. */
   open?: readonly string[];
+}
+
+export interface StepContext {
+  readonly signal: AbortSignal;
+  /** From 1. */
+  readonly attempt: number;
+  /** The same in every attempt of this step. */
+  readonly idempotencyKey: string;
+}
+
+/** Its signal is read on demand, which may create it. */
+export class UntimedStep implements StepContext {
+  constructor(
+    readonly attempt: number,
+    readonly idempotencyKey: string,
+    private readonly signalOf: () => AbortSignal,
+  ) {}
+
+  get signal(): AbortSignal {
+    return this.signalOf();
+  }
+}
+
+export async function callInTime<Result>(
+  fn: (context: StepContext) => Result | Promise<Result>,
+  about: Omit<StepContext, 'signal'>,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Result> {
+  const late = new AbortController();
+  const error = new TaskTimeout(`The step took longer than ${timeoutMs} ms`);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const timedOut = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      late.abort(error);
+      reject(error);
+    }, timeoutMs);
+  });
+  try {
+    const either = AbortSignal.any([signal, late.signal]);
+    return await Promise.race([fn({ ...about, signal: either }), timedOut]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** One wait of all open branches: the first event wakes the task. */
@@ -66,12 +162,15 @@ export function isEnded(status: string): boolean {
   return status === 'SUCCEEDED' || status === 'DEAD';
 }
 
+/** Of a step, however its backoff grows. */
+const maxBackoffMs = 30 * 86_400_000;
+
 export function backoffMs(
-  { kind, ms, maxMs = Infinity, jitter = 0 }: Backoff,
+  { kind, ms, maxMs = maxBackoffMs, jitter = 0 }: Backoff,
   attempt: number,
 ): number {
   const whole = Math.min(maxMs, kind === 'fixed' ? ms : ms * 2 ** (attempt - 1));
-  return whole * (1 - jitter * Math.random());
+  return Math.min(maxBackoffMs, Math.max(0, whole * (1 - jitter * Math.random()) || 0));
 }
 
 const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

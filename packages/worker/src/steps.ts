@@ -1,26 +1,27 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { durationMs, type Duration } from './duration.js';
-import {
-  failureOf,
-  LeaseLost,
-  PermanentError,
-  StepFailed,
-  Suspended,
-  TaskTimeout,
-} from './errors.js';
+import { failureOf, LeaseLost, PermanentError, StepFailed, Suspended } from './errors.js';
 import {
   backoffMs,
+  callInTime,
   childIds,
   isEnded,
+  later,
   maxChildren,
   outcomeOf,
   partsOf,
+  stepName,
+  type StepContext,
   suspensionOf,
+  Turns,
+  UntimedStep,
   type Wait,
 } from './step-parts.js';
 import { submitRequest, type SubmitOptions } from './submit.js';
 import { definitionOf, type Backoff, type TaskInfo, type Tasks, type TaskTypes } from './tasks.js';
 import { codeOf, type QueueTransport, type SubmitRequest } from './transport.js';
+
+export type { StepContext } from './step-parts.js';
 
 export interface StepOptions {
   /** How often the step is tried; as often as the task may be if absent. */
@@ -28,27 +29,6 @@ export interface StepOptions {
   /** Between two tries the task is suspended; exponential from 1 s if absent. */
   backoff?: Backoff;
   timeoutMs?: number;
-}
-
-export interface StepContext {
-  readonly signal: AbortSignal;
-  /** From 1. */
-  readonly attempt: number;
-  /** The same in every attempt of this step. */
-  readonly idempotencyKey: string;
-}
-
-/** Its signal is read on demand, which may create it. */
-class UntimedStep implements StepContext {
-  constructor(
-    readonly attempt: number,
-    readonly idempotencyKey: string,
-    private readonly signalOf: () => AbortSignal,
-  ) {}
-
-  get signal(): AbortSignal {
-    return this.signalOf();
-  }
 }
 
 /** What the payload of an agent's task has. */
@@ -131,6 +111,8 @@ export interface StepsOptions {
   /** As claimed, or how to get it. */
   run: Run | (() => Promise<Run>);
   signal: () => AbortSignal;
+  /** Whether it is aborted, without creating it. */
+  isAborted: () => boolean;
   /** The lease is lost. */
   onLost?: (error: unknown) => void;
 }
@@ -151,6 +133,10 @@ export class Steps implements Step<TaskTypes> {
   /** Rejects with a Suspended when every open branch waits. */
   readonly suspended: Promise<never>;
   readonly #recorded = new Map<string, QueueSchema<'Step'>>();
+  readonly #order = new Map<string, number>();
+  readonly #turns = new Turns();
+  #isSuspended = false;
+  #saved: Promise<void> = Promise.resolve();
   readonly #signals: QueueSchema<'Signal'>[] = [];
   readonly #children = new Map<string, QueueSchema<'EndedTask'>>();
   #loading: Promise<void> | undefined;
@@ -176,7 +162,7 @@ export class Steps implements Step<TaskTypes> {
     fn: (context: StepContext) => Result | Promise<Result>,
     { attempts, backoff = defaultBackoff, timeoutMs }: StepOptions = {},
   ): Promise<Result> {
-    const known = await this.#claim(name);
+    const known = await this.#known(name);
     if (known) return outcomeOf(known) as Result;
     const { task, transport } = this.options;
     const maxAttempts = Math.max(1, attempts ?? task.maxAttempts);
@@ -201,7 +187,7 @@ export class Steps implements Step<TaskTypes> {
       }
       if (!retry) {
         this.#note(name, { result, startedAt });
-        await this.save();
+        await this.#inTurn(name, this.save());
       }
     } finally {
       release();
@@ -216,24 +202,30 @@ export class Steps implements Step<TaskTypes> {
       this.options.transport.now() + durationMs(duration);
     if (!known) this.#note(name, { result: { until } });
     if (until > this.options.transport.now()) await this.#wait({ until });
+    const end = `${name}~end`;
+    await this.#inTurn(end);
+    // Which of several branches goes on first is decided once. Alone it needs no record.
+    if (!this.#recorded.has(end) && this.#hasBranches) this.#note(end, { result: true });
   }
 
   async signal<Payload>(
     name: string,
     { timeout }: { timeout?: Duration } = {},
   ): Promise<Payload | undefined> {
-    const known = await this.#claim(name);
+    const known = await this.#known(name);
     if (known) return (known.result as { payload?: Payload }).payload ?? undefined;
     const at = this.#signals.findIndex((signal) => signal.name === name);
     if (at !== -1) {
       const [{ id, payload }] = this.#signals.splice(at, 1) as [QueueSchema<'Signal'>];
-      this.#note(name, { result: { payload }, consumes: [id] }, true);
+      await this.#inTurn(name);
+      this.#note(name, { result: { payload }, consumes: [id] }, !this.#hasBranches);
       return (payload as Payload | null) ?? undefined;
     }
     const until = timeout === undefined ? undefined : this.#deadline(name, timeout);
     if (until === undefined || until > this.options.transport.now()) {
       return this.#wait({ signal: name, ...(until !== undefined && { until }) });
     }
+    await this.#inTurn(name);
     this.#note(name, { result: {} });
     return undefined;
   }
@@ -279,13 +271,24 @@ export class Steps implements Step<TaskTypes> {
   }
 
   #load({ steps = [], signals = [], children = [] }: Run): void {
-    for (const step of steps) this.#recorded.set(step.name, step);
+    for (const step of steps) {
+      this.#recorded.set(step.name, step);
+      this.#order.set(step.name, this.#order.size);
+    }
     for (const child of children) this.#children.set(child.id, child);
     this.#signals.push(...signals);
   }
 
   /** The recorded step, if any. A name is used once in a run. */
   #claim(name: string): Recorded | Promise<Recorded> {
+    // A branch that goes on by something else than a step comes back with the next run.
+    if (this.#isSuspended) return new Promise(() => {});
+    if (this.options.isAborted()) throw this.options.signal().reason;
+    if (!stepName.test(name)) {
+      throw new PermanentError(
+        `A step's name has 1 to 200 characters and no control characters; ${JSON.stringify(name)} does not.`,
+      );
+    }
     if (this.#used.has(name)) {
       throw new PermanentError(
         `The step ${name} is used twice in one run. Give each its own name, such as ${name}-2.`,
@@ -300,9 +303,16 @@ export class Steps implements Step<TaskTypes> {
     });
   }
 
+  /** What an earlier run recorded, in its turn. */
+  async #known(name: string): Promise<Recorded> {
+    const known = await this.#claim(name);
+    if (known) await this.#inTurn(name);
+    return known;
+  }
+
   async #value<Value>(kind: string, make: () => Value): Promise<Value> {
     const name = `${kind}~${++this.#unnamed}`;
-    const known = await this.#claim(name);
+    const known = await this.#known(name);
     if (known) return known.result as Value;
     return this.#note(name, { result: make() }) as Value;
   }
@@ -321,31 +331,8 @@ export class Steps implements Step<TaskTypes> {
     timeoutMs: number | undefined,
   ): Result | Promise<Result> {
     const { options } = this;
-    if (timeoutMs !== undefined) return this.#callInTime(fn, about, timeoutMs);
+    if (timeoutMs !== undefined) return callInTime(fn, about, timeoutMs, options.signal());
     return fn(new UntimedStep(about.attempt, about.idempotencyKey, options.signal));
-  }
-
-  async #callInTime<Result>(
-    fn: (context: StepContext) => Result | Promise<Result>,
-    about: Omit<StepContext, 'signal'>,
-    timeoutMs: number,
-  ): Promise<Result> {
-    const signal = this.options.signal();
-    const late = new AbortController();
-    const error = new TaskTimeout(`The step took longer than ${timeoutMs} ms`);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const timedOut = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        late.abort(error);
-        reject(error);
-      }, timeoutMs);
-    });
-    try {
-      const either = AbortSignal.any([signal, late.signal]);
-      return await Promise.race([fn({ ...about, signal: either }), timedOut]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   /** When the next try is; throws if there is none. */
@@ -359,8 +346,9 @@ export class Steps implements Step<TaskTypes> {
     const error = { type: errorType, message };
     if (isPermanent || attempt >= maxAttempts) {
       this.#note(name, { error, startedAt });
-      await this.save();
-      throw isPermanent ? thrown : new StepFailed(message, errorType, { cause: thrown });
+      await this.#inTurn(name, this.save());
+      // What a later run throws, which knows the record alone.
+      throw new StepFailed(message, errorType, { cause: thrown });
     }
     const delayMs = Math.max(retryAfterMs ?? 0, backoffMs(backoff, attempt));
     const until = this.options.transport.now() + delayMs;
@@ -376,7 +364,7 @@ export class Steps implements Step<TaskTypes> {
     options: SubmitOptions,
     isSingle: boolean,
   ): Promise<unknown[]> {
-    const known = await this.#claim(name);
+    const known = await this.#known(name);
     if (known) {
       const result = outcomeOf(known);
       return isSingle ? [result] : this.#resultsOf(name, result as unknown[] | { parts: number });
@@ -386,9 +374,12 @@ export class Steps implements Step<TaskTypes> {
     const isDefined = definitionOf(this.options.tasks, ref) !== undefined;
     const tasks = isDefined ? this.options.tasks : { definitions: {} };
     const ended = new Set<string>();
+    const taken = new Map<string, string>();
     const ids = await this.#busy(async () => {
-      const all = await childIds(task, name, payloads.length);
-      const fresh = all.flatMap((id, i) => (this.#children.has(id) ? [] : [{ id, i }]));
+      const ofOthers = this.#recorded.get(`${name}~ids`)?.result as string[] | undefined;
+      const all = ofOthers ?? (await childIds(task, name, payloads.length));
+      const isNew = (id: string) => !ofOthers && !this.#children.has(id);
+      const fresh = all.flatMap((id, i) => (isNew(id) ? [{ id, i }] : []));
       const requests: SubmitRequest[] = [];
       for (const { id, i } of fresh) {
         const settings = { ...options, id, queue };
@@ -402,17 +393,21 @@ export class Steps implements Step<TaskTypes> {
       if (isSingle && requests.length === 1) {
         const { id, status } = await this.#held(() => transport.submit(queue, requests[0]!));
         if (isEnded(status)) ended.add(id);
+        taken.set(requests[0]!.id!, id);
       } else if (requests.length > 0) {
         const results = await this.#held(() => transport.submitBatch(queue, requests));
         const refused = results.find((result) => 'error' in result);
         if (refused) throw new PermanentError(String(refused.error?.detail));
-        for (const result of results) {
-          if ('envelope' in result && isEnded(result.envelope.status)) {
-            ended.add(result.envelope.id);
-          }
+        for (const [i, result] of results.entries()) {
+          if (!('envelope' in result)) continue;
+          if (isEnded(result.envelope.status)) ended.add(result.envelope.id);
+          taken.set(requests[i]!.id!, result.envelope.id);
         }
       }
-      return all;
+      const used = all.map((id) => taken.get(id) ?? id);
+      // A unique key that was taken stands for the task that has it.
+      if (used.some((id, i) => id !== all[i])) this.#note(`${name}~ids`, { result: used });
+      return used;
     });
     const children = ids.map((id) => this.#children.get(id));
     if (!children.every((child) => child && isEnded(child.status))) {
@@ -420,19 +415,22 @@ export class Steps implements Step<TaskTypes> {
         !ended.has(id) && !isEnded(this.#children.get(id)?.status ?? 'PENDING');
       return this.#wait({ tasks: ids, open: ids.filter(isOpen) });
     }
+    await this.#inTurn(name);
+    const isFixed = !this.#hasBranches;
     const failed = children.find((child) => child!.status === 'DEAD');
     if (failed) {
       const message = `The child task ${failed.id} of the step ${name} failed`;
       this.#note(name, { error: { type: 'CHILD_FAILED', message } });
+      await this.#busy(() => this.save());
       throw new StepFailed(message, 'CHILD_FAILED');
     }
     const results = children.map((child) => child!.result);
     const parts = isSingle ? [] : partsOf(results);
     if (parts.length > 1) {
-      parts.forEach((part, i) => this.#note(`${name}~part-${i + 1}`, { result: part }, true));
-      this.#note(name, { result: { parts: parts.length } }, true);
+      parts.forEach((part, i) => this.#note(`${name}~part-${i + 1}`, { result: part }, isFixed));
+      this.#note(name, { result: { parts: parts.length } }, isFixed);
     } else {
-      this.#note(name, { result: isSingle ? results[0] : results }, true);
+      this.#note(name, { result: isSingle ? results[0] : results }, isFixed);
     }
     return results;
   }
@@ -460,11 +458,16 @@ export class Steps implements Step<TaskTypes> {
     const result: unknown = (given ?? null) === null ? null : JSON.parse(JSON.stringify(given));
     this.#unsaved.push({ step: noted, isFixed });
     this.#recorded.set(name, { name, result, error, recorded_at: '' });
+    this.#order.set(name, this.#order.size);
     return result ?? undefined;
   }
 
-  /** Records what is not recorded yet. */
-  async save(): Promise<void> {
+  /** Records what is not recorded yet; one call after another, so that the order is kept. */
+  save(): Promise<void> {
+    return (this.#saved = this.#saved.catch(() => undefined).then(() => this.#save()));
+  }
+
+  async #save(): Promise<void> {
     const { transport, task, leaseToken } = this.options;
     const taken = this.#unsaved;
     const steps = this.takeUnsaved();
@@ -521,6 +524,22 @@ export class Steps implements Step<TaskTypes> {
     }
   }
 
+  /**
+   * Resolves in a turn of the event loop of its own, in the order of the records, and without one
+   * last: so `Promise.race` has the same winner in every run. `saved`: not before this.
+   */
+  async #inTurn(name: string, saved?: Promise<void>): Promise<void> {
+    await this.#busy(async () => {
+      await this.#turns.next(this.#order.get(name), saved);
+      await saved;
+    });
+  }
+
+  /** Others than the one that asks may go on. */
+  get #hasBranches(): boolean {
+    return this.#waits.length + this.#turns.waiting + this.#active > 0;
+  }
+
   /** Never resolves: the handler runs again when the wait is over. */
   #wait(wait: Wait): Promise<never> {
     this.#waits.push(wait);
@@ -532,14 +551,12 @@ export class Steps implements Step<TaskTypes> {
   #checkLater(): void {
     if (this.#waits.length === 0) return;
     later(() => {
-      if (this.#active > 0) return;
+      if (this.#active > 0 || this.#isSuspended) return;
+      this.#isSuspended = true;
       this.#suspend(new Suspended(suspensionOf(this.#waits)));
     });
   }
 }
-
-/** `setTimeout` takes a millisecond, and Node has something faster. */
-const later: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
 
 /** Steps that can never be recorded. */
 function isRefused(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import { InvalidResult, ValidationError } from './errors.js';
+import { InvalidResult, PermanentError, ValidationError } from './errors.js';
 import { handlerCall, handlerOf, type AnyHandlers, type HandlerCall } from './handlers.js';
 import type { BatchHandlers, RunRequest, TaskHandlers } from './handlers.js';
 import { HandlerPool } from './handler-pool.js';
@@ -144,6 +144,7 @@ class Run implements RunRequest {
       leaseToken: claimed.lease_token,
       run: claimed,
       signal: () => call.signal,
+      isAborted: () => task.isAborted,
       onLost: (error) => task.lose(error),
     });
     task.takeSteps = () => {
@@ -209,6 +210,7 @@ class Batches {
 
   run(call: HandlerCall<unknown>): Promise<unknown> {
     const { handlerRef } = call.task;
+    Object.defineProperty(call, 'step', { get: refuseSteps });
     return new Promise((resolve, reject) => {
       let waiting = this.#waiting.get(handlerRef);
       if (!waiting) {
@@ -247,4 +249,9 @@ class Batches {
       for (const { reject } of batch) reject(error);
     }
   }
+}
+
+/** A run that waits never returns, and would keep the other tasks of its batch. */
+function refuseSteps(): never {
+  throw new PermanentError('A batch handler has no steps: use a worker without `batch` for flows.');
 }

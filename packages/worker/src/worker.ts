@@ -91,10 +91,12 @@ const firstRetryMs = 100;
 const maxRetryMs = 5_000;
 /** A claim that waits this long found nothing due. */
 const drainedMs = 50;
+/** The queue takes no longer delay. */
+const maxDelayMs = 30 * 86_400_000;
 
 export interface RawCall {
   readonly claimed: ClaimedTask;
-  readonly task: Pick<RunningTask, 'info' | 'lose' | 'takeSteps'>;
+  readonly task: Pick<RunningTask, 'info' | 'isAborted' | 'lose' | 'takeSteps'>;
   readonly signal: AbortSignal;
   readonly progress: (progress: Progress) => Promise<void>;
   /** Runs a handler within the middleware of the worker. */
@@ -452,7 +454,10 @@ class PullWorker implements Worker {
   /** What the program says about a retry; undefined: the queue decides. */
   #decide(error: unknown, attempt: number): number | 'dead' | undefined {
     try {
-      return this.options.retry?.(error, attempt);
+      const decision = this.options.retry?.(error, attempt);
+      if (typeof decision !== 'number') return decision;
+      if (Number.isNaN(decision)) throw new RangeError('retry returned NaN');
+      return Math.min(Math.max(0, decision), maxDelayMs);
     } catch (failure) {
       this.#onError(failure);
       return undefined;
