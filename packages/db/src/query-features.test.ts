@@ -48,6 +48,30 @@ describe.each(useDatabases())('%s: queries', (_way, start) => {
     ]);
   });
 
+  test('an index without case gives no order, and pages lose nothing', async () => {
+    const db = await start();
+    const people = db.collection('people');
+    await db.catalog.createIndex('people', { fields: ['name'], collation: 'ci' });
+    for (const name of ['ada', 'Ada', 'ADA', 'aDa']) await people.insert({ name, team: 'x' });
+    const filter = { name: { eqi: 'ADA' } };
+    const planOf = async () => (await people.find({ filter, explain: true })).plan;
+    await expect.poll(planOf).toMatchObject({ index: 'name' });
+    const namesOf = async (desc: boolean) => {
+      const names: unknown[] = [];
+      let cursor: string | undefined;
+      do {
+        const orderBy = [{ field: 'name', desc }];
+        const page = await people.find({ filter, orderBy, limit: 2, cursor });
+        names.push(...page.records.map(({ data }) => data['name']));
+        cursor = page.nextCursor;
+      } while (cursor);
+      return names;
+    };
+    const inOrder = ['ADA', 'Ada', 'aDa', 'ada'];
+    expect(await namesOf(false)).toEqual(inOrder);
+    expect(await namesOf(true)).toEqual(inOrder.toReversed());
+  });
+
   test('a partial index has the records of its condition, and serves queries that imply it', async () => {
     const db = await start();
     const jobs = db.collection('jobs');

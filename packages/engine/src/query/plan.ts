@@ -280,8 +280,9 @@ function directionOf({ index, constant }: IndexAccess, order: SortOrder): boolea
   const { paths } = index.compiled;
   // With several entries per record, or with cut values, the index order is not the record order.
   if (index.cut || index.multi) return undefined;
-  // The order of texts without their case is another one.
-  if (index.compiled.definition.collation && constant < paths.length) return undefined;
+  // Without its case one value stands for several texts, whose order the index does not have.
+  const isFolded = index.compiled.definition.collation !== undefined;
+  if (isFolded && (constant < paths.length || order.keys.length > 0)) return undefined;
   const fixed = new Set(paths.slice(0, constant).map((path) => path.text));
   const keys = order.keys.filter((key) => !fixed.has(key.path.text));
   // A further index field would come before the id.
