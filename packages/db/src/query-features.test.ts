@@ -308,6 +308,23 @@ describe.each(useDatabases())('%s: lookup', (_way, start) => {
     expect(await names({ lookup, limit: 1 })).toEqual([['New']]);
   });
 
+  test('finds the matches behind many that its transaction has deleted', async () => {
+    const db = await start();
+    await db.collection('orders').insert({ k: 1 });
+    await db.catalog.createIndex('items', { fields: ['k'] });
+    const items = db.collection('items');
+    await items.insertMany(Array.from({ length: 300 }, () => ({ k: 1 })));
+    const planOf = async () => (await items.find({ filter: { k: 1 }, explain: true })).plan;
+    await expect.poll(planOf).toMatchObject({ index: 'k' });
+    const lookup = { from: 'items', local: 'k', foreign: 'k', as: 'm', limit: 5 };
+    await db.transaction(async (tx) => {
+      const { records } = await tx.collection(items).find({ limit: 290 });
+      for (const { id } of records) await tx.collection(items).delete(id);
+      const found = await tx.collection(db.collection('orders')).find({ lookup });
+      expect(found.records[0]?.data['m']).toHaveLength(5);
+    });
+  });
+
   test.each(['with', 'without'])('%s an index an array matches by its elements', async (way) => {
     const db = await start();
     await db.collection('people').insert({ name: 'Ada' });

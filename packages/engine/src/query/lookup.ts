@@ -4,12 +4,14 @@ import { refuse, type Json, type JsonObject } from '../value/documents.js';
 import type { FieldTest } from '../value/filter.js';
 import { forEachValue, type Path, type Row } from '../value/path.js';
 import { compilePredicate } from '../value/predicate.js';
+import { IndexWalk } from './index-walk.js';
 import { indexRanges } from './ranges.js';
 import type { CheckedLookup } from './query.js';
-import type { ForeignCollection, QuerySource } from './source.js';
+import { walkSource, type ForeignCollection, type QuerySource } from './source.js';
 
 /** A larger collection needs an index on the field. */
 const maxUnindexed = 1_000;
+const noBytes = Buffer.alloc(0);
 
 /** The document of a record with what the lookups find. Reads at once, in the query's snapshot. */
 export type Join = (row: Row) => JsonObject;
@@ -32,7 +34,8 @@ export function openLookups(
         for (const one of Array.isArray(value) ? value : [value]) {
           if (found.size >= lookup.limit) return;
           for (const image of find(one)) {
-            if (found.size < lookup.limit) found.set(image.id, image.data);
+            found.set(image.id, image.data);
+            if (found.size >= lookup.limit) return;
           }
         }
       });
@@ -59,7 +62,7 @@ function matcher(field: Path, value: Json) {
 function finderOf(
   source: QuerySource,
   foreign: ForeignCollection,
-  { foreign: path, from, limit }: CheckedLookup,
+  { foreign: path, from }: CheckedLookup,
 ): Finder {
   const { view, now } = source;
   const { id: collection, overlay } = foreign;
@@ -90,20 +93,18 @@ function finderOf(
       compiled.paths[0]!.text === path.text,
   );
   if (!index) return withOwn(scanned(source, foreign, path, from));
+  const entries = { ...walkSource(source), collection };
   return withOwn(function* byIndex(value) {
     const matches = matcher(path, value);
-    const ids = new Set<string>();
-    const tests = testsOf(path, value);
-    for (const range of tests.flatMap((test) => indexRanges(index, [test])?.ranges ?? [])) {
-      view.entries(index.id, range, (bytes, _start, idAt) => {
-        ids.add(readId(bytes, idAt));
+    const ranges = testsOf(path, value).flatMap((test) => indexRanges(index, [test])?.ranges ?? []);
+    const access = { kind: 'index', index, ranges, constant: 0, constantValues: noBytes } as const;
+    const walk = new IndexWalk(entries, access);
+    for (let ids = walk.nextIds(); ids; ids = walk.nextIds()) {
+      for (const id of ids) {
+        const image = stored(id);
         // Entries of long values may be those of others, and some records may have expired.
-        return ids.size >= limit * 2 + 100;
-      });
-    }
-    for (const id of ids) {
-      const image = stored(id);
-      if (isLive(image) && matches(image)) yield image;
+        if (isLive(image) && matches(image)) yield image;
+      }
     }
   });
 }

@@ -98,6 +98,21 @@ describe('a record past its time', () => {
     expect(db.core.state.seq).toBe(1);
   });
 
+  test('does not hide from a lookup the records behind it', async () => {
+    const { db, sessions } = await openSessions();
+    const visits = db.collection('visits');
+    await db.catalog.createIndex('visits', { fields: ['user'] });
+    await db.indexesBuilt();
+    const many = (count: number) => Array.from({ length: count }, () => ({ user: 'a' }));
+    await visits.insertMany(many(300), { ttlMs: 100 });
+    await visits.insertMany(many(5));
+    await sessions.insert({ user: 'a' });
+    scratch.clock.skip(200);
+    const lookup = { from: 'visits', local: 'user', foreign: 'user', as: 'visits', limit: 3 };
+    const { records } = await sessions.find({ lookup });
+    expect(records[0]?.data).toEqual({ user: 'a', visits: many(3) });
+  });
+
   test('gives its key and its unique value to the next one, in one commit', async () => {
     const { db, sessions } = await openSessions();
     const old = await sessions.insertWithKey('s', { user: 'a' }, { ttlMs: 1_000 });
