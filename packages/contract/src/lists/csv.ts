@@ -92,6 +92,16 @@ export class CsvParser {
 }
 
 const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** The number that a text is; undefined for one that would be stored as another number. */
+function numberOf(text: string): number | undefined {
+  if (!numberPattern.test(text)) return undefined;
+  const number = Number(text);
+  // Beyond these, different whole numbers are stored as one; an export writes the stored one.
+  const isExact = Number.isSafeInteger(number) || !Number.isInteger(number) || /e/i.test(text);
+  return Number.isFinite(number) && (isExact || String(number) === text) ? number : undefined;
+}
+
 const ownNames = ['$id', '$key', '$expires_at'];
 
 /** What a row says: a document, with the record's own members beside it. */
@@ -149,9 +159,12 @@ function valueOf({ text, isQuoted }: Cell, type: CellType | undefined, name: str
   switch (type) {
     case 'text':
       return text;
-    case 'number':
-      if (numberPattern.test(text.trim())) return Number(text);
-      throw fail('a number');
+    case 'number': {
+      const number = numberOf(text.trim());
+      if (number !== undefined) return number;
+      const isInexact = numberPattern.test(text.trim());
+      throw fail(isInexact ? 'a number that can be stored exactly; import it as text' : 'a number');
+    }
     case 'boolean':
       if (text === 'true' || text === 'false') return text === 'true';
       throw fail('true or false');
@@ -164,7 +177,7 @@ function valueOf({ text, isQuoted }: Cell, type: CellType | undefined, name: str
     case undefined:
       if (isQuoted) return text;
       if (text === 'true' || text === 'false') return text === 'true';
-      return numberPattern.test(text) ? Number(text) : text;
+      return numberOf(text) ?? text;
   }
 }
 
