@@ -65,6 +65,12 @@ const cases: [name: string, before: JsonObject, update: object, after: JsonObjec
   ['a Date', {}, { $set: { at: new Date(0) } }, { at: '1970-01-01T00:00:00.000Z' }],
   ['$rename', { a: { b: 1 } }, { $rename: { 'a.b': 'c.d' } }, { a: {}, c: { d: 1 } }],
   ['$rename of what is missing', { a: 1 }, { $rename: { x: 'y' } }, { a: 1 }],
+  [
+    'what only removes does nothing below a value without fields',
+    { a: null, b: 'x', c: 1 },
+    { $unset: ['a.x'], $pull: { 'b.x.y': 1 }, $rename: { 'c.x': 'd' } },
+    { a: null, b: 'x', c: 1 },
+  ],
   ['$currentDate', {}, { $currentDate: { at: true } }, { at: '2026-01-02T03:04:05.006Z' }],
   ['in the order given', { a: 1 }, { $rename: { a: 'b' }, $set: { c: 1 } }, { b: 1, c: 1 }],
 ];

@@ -146,12 +146,11 @@ function changeIn(container: JsonObject | Json[], step: Step, depth: number, now
   const isLast = depth === segments.length - 1;
   let after: Json | undefined;
   if (isLast) after = change(before, path, now);
-  else if (before === undefined) {
-    if (!creates) return container;
-    after = changeIn({}, step, depth + 1, now);
-  } else if (typeof before === 'object' && before !== null) {
+  else if (typeof before === 'object' && before !== null) {
     after = changeIn(before, step, depth + 1, now);
-  } else {
+  } else if (!creates) return container;
+  else if (before === undefined) after = changeIn({}, step, depth + 1, now);
+  else {
     const at = segments.slice(0, depth + 1).join('.');
     throw mismatch(path, `"${at}" is ${kindOf(before)}, which has no fields`);
   }
