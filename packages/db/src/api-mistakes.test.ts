@@ -193,6 +193,15 @@ describe.each(useDatabases())('by %s', (_, make) => {
     expect(bytes.data).toEqual({ list: [{ $bytes: 'AQ==' }] });
   });
 
+  test('live: what it does not honour is refused', async () => {
+    const { things } = await start();
+    for (const query of [{ skip: 1 }, { fields: ['n'] }, { projection: {} }, { search: 'x' }]) {
+      const [name] = Object.keys(query);
+      expect(() => things.live(query as object)).toThrow(`There is no option "${name}"`);
+    }
+    expect(() => things.live({ limt: 1 } as object)).toThrow('did you mean "limit"?');
+  });
+
   test('indexes: definitions with unknown members or values of a wrong type', async () => {
     const { db } = await start();
     const wrong: unknown[] = [

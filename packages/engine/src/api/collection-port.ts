@@ -96,11 +96,21 @@ const optionNames: ReadonlySet<string> = new Set([
   'signal',
 ]);
 
+/** What `live` takes, also over a connection. */
+export const liveOptionNames: ReadonlySet<string> = new Set([
+  'filter',
+  'orderBy',
+  'limit',
+  'signal',
+  'reconnectForMs',
+  'onCut',
+]);
+
 /** A misspelt limit must not change all records. */
-export function checkOptions(options: object): void {
+export function checkOptions(options: object, known = optionNames): void {
   for (const name in options) {
-    if (optionNames.has(name)) continue;
-    const hint = suggestion(name, optionNames);
+    if (known.has(name)) continue;
+    const hint = suggestion(name, known);
     throw refuse('BAD_REQUEST', `There is no option "${name}"${hint || '.'}`);
   }
 }

@@ -46,6 +46,7 @@ import {
   type Upserted,
   type WriteCall,
   checkOptions,
+  liveOptionNames,
   mergeMany,
   warnOutside,
 } from './collection-port.js';
@@ -342,6 +343,7 @@ export class Collection<
 
   /** The matching records now, and the new result after every commit that changes it. */
   live(query?: LiveQuery<T> & Kinds['live']): AsyncIterableIterator<LiveResult<T>> {
+    checkOptions(query ?? {}, liveOptionNames);
     return this.port.live(this.name, plainQuery(query ?? {}));
   }
 
