@@ -281,17 +281,19 @@ describe('transactions', () => {
       { op: 'insert', collection: 'tx', key: 'a', data: { n: 1 } },
       { op: 'upsert', collection: 'tx', key: 'b', data: { n: 2 } },
       { op: 'merge', collection: 'tx', key: 'a', data: { m: 1 } },
+      { op: 'update', collection: 'tx', key: 'a', update: { $inc: { n: 4 } } },
       { op: 'get', collection: 'tx', key: 'a' },
       { op: 'get', collection: 'tx', key: 'none' },
     ];
     const done = await server.json(['tx'], JSON.stringify(operations));
     expect(done).toMatchObject({
-      operations: 3,
+      operations: 4,
       results: [
         { op: 'insert', record: { key: 'a' } },
         { op: 'upsert', created: true },
         { op: 'merge', record: { data: { n: 1, m: 1 } } },
-        { op: 'get', record: { data: { n: 1, m: 1 } } },
+        { op: 'update', record: { data: { n: 5, m: 1 } } },
+        { op: 'get', record: { data: { n: 5, m: 1 } } },
         { op: 'get', record: null },
       ],
     });

@@ -10,6 +10,14 @@ test('operations come as a list or line by line', () => {
   expect(list).toMatchObject([insert, remove]);
 });
 
+test.each(['update', 'upsert', 'updateIfRev'])('%s takes update in place of data', (op) => {
+  const operation = { op, collection: 'people', key: 'ada', update: { $inc: { age: 1 } } };
+  const { update, ...rest } = operation;
+  expect(parseOperations(JSON.stringify(operation), 'ops')).toMatchObject([
+    { ...rest, data: update },
+  ]);
+});
+
 test.each([
   ['', 'ops has no operations'],
   [
@@ -18,6 +26,14 @@ test.each([
   ],
   ['{"op":"insert","collection":"p"}', 'ops:1: data must be a JSON object'],
   ['{"op":"insert","data":{}}', 'collection is missing'],
+  ['{"op":"insert","collection":"p","update":{"$set":{"a":1}}}', 'insert takes no update'],
+  ['{"op":"update","collection":"p","key":"k","data":{},"update":{}}', 'data or update, not both'],
+  ['{"op":"update","collection":"p","key":"k","update":1}', 'update must be a JSON object'],
+  ['{"op":"update","collection":"p","key":"k","update":{"a":1}}', 'update has no operator'],
+  [
+    '{"op":"upsert","collection":"p","key":"k","mode":"merge","update":{"$inc":{"n":1}}}',
+    'mode is for data',
+  ],
   ['{"op":"update","collection":"p","data":{}}', 'update needs either an id or a key'],
   ['{"op":"delete","collection":"p","id":"a","key":"b"}', 'either an id or a key'],
   ['{"op":"upsert","collection":"p","id":"a","data":{}}', 'upsert needs a key'],

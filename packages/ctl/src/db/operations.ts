@@ -10,6 +10,7 @@ import { recordJson } from './shapes.js';
 
 const ops = ['insert', 'update', 'merge', 'upsert', 'updateIfRev', 'delete', 'get'] as const;
 type Op = (typeof ops)[number];
+const takeUpdate: readonly Op[] = ['update', 'upsert', 'updateIfRev'];
 
 /** One operation of `ctl db tx`. */
 export interface Operation {
@@ -17,6 +18,7 @@ export interface Operation {
   collection: string;
   id?: string;
   key?: string;
+  /** A document or patch, or operators. */
   data: Record<string, unknown>;
   mode: 'replace' | 'merge';
   expectedRev: number;
@@ -54,7 +56,7 @@ export function parseOperations(text: string, place: string): Operation[] {
   });
 }
 
-const members = ['op', 'collection', 'id', 'key', 'data', 'mode', 'expected_rev', 'ttl'];
+const members = ['op', 'collection', 'id', 'key', 'data', 'update', 'mode', 'expected_rev', 'ttl'];
 
 function checkOperation(value: unknown, at: string): Operation {
   if (!isObject(value)) throw new UsageError(`${at} must be an object with op and collection.`);
@@ -63,14 +65,13 @@ function checkOperation(value: unknown, at: string): Operation {
     const hint = suggestion(name, members) || '.';
     throw new UsageError(`${at} has an unknown member "${name}"${hint}`);
   }
-  const { op, collection, id, key, data, mode = 'replace', expected_rev: rev = 0, ttl } = value;
+  const { op, collection, id, key, mode = 'replace', expected_rev: rev = 0, ttl } = value;
   if (!isOp(op)) {
     const meant = typeof op === 'string' ? suggestion(op, ops) : '';
     throw new UsageError(`${at}: op must be one of ${ops.join(', ')}${meant || '.'}`);
   }
   if (typeof collection !== 'string') throw new UsageError(`${at}: collection is missing.`);
-  const needsData = op !== 'delete' && op !== 'get';
-  if (needsData && !isObject(data)) throw new UsageError(`${at}: data must be a JSON object.`);
+  const data = dataOf(op, value, at);
   for (const [name, text] of Object.entries({ id, key, ttl })) {
     if (text === undefined || typeof text === 'string') continue;
     throw new UsageError(`${at}: ${name} must be a text.`);
@@ -86,13 +87,34 @@ function checkOperation(value: unknown, at: string): Operation {
   return {
     op,
     collection,
-    data: (data ?? {}) as Record<string, unknown>,
+    data,
     mode,
     expectedRev: rev,
     ...(typeof id === 'string' ? { id } : {}),
     ...(typeof key === 'string' ? { key } : {}),
     ...(ttlMs === undefined ? {} : { ttlMs }),
   };
+}
+
+/** The document or patch of an operation, or the operators that it has in its place. */
+function dataOf(
+  op: Op,
+  { data, update, mode }: Record<string, unknown>,
+  at: string,
+): Record<string, unknown> {
+  const fail = (problem: string) => new UsageError(`${at}: ${problem}.`);
+  if (update === undefined) {
+    if (isObject(data)) return data;
+    if (op === 'delete' || op === 'get') return {};
+    throw fail('data must be a JSON object');
+  }
+  if (!takeUpdate.includes(op)) throw fail(`${op} takes no update`);
+  if (data !== undefined) throw fail('give data or update, not both');
+  if (mode !== undefined) throw fail('mode is for data, not for update');
+  if (!isObject(update)) throw fail('update must be a JSON object');
+  // Without an operator it would replace the document.
+  if (Object.keys(update).some((name) => name.startsWith('$'))) return update;
+  throw fail('update has no operator such as $set or $inc');
 }
 
 function checkAddress(op: Op, { id, key }: { id: unknown; key: unknown }, at: string): void {

@@ -245,7 +245,8 @@ export const recordCommands = (isShell: boolean): Commands => ({
       'Run a list of operations in one transaction: a JSON array, or one JSON object per ' +
       'line. Each is {"op", "collection", ...}: insert {data, key?, id?, ttl?}, update and ' +
       'merge {id or key, data}, upsert {key, data, mode?}, updateIfRev {id or key, ' +
-      'expected_rev, data}, delete {id or key}, get {id or key}. The transaction is ' +
+      'expected_rev, data}, delete {id or key}, get {id or key}. Update, upsert and ' +
+      'updateIfRev take {update} with operators in place of data. The transaction is ' +
       'retried if it conflicts with another commit.',
     arguments: [['[file]', 'file with the operations, or - for stdin (the default)']],
     examples: [
