@@ -49,6 +49,50 @@ test('import and export read and write CSV and JSON arrays', async () => {
   expect(await errorOf('w.csv', '--types', 'q:number')).toContain('has no header "q"');
 });
 
+describe('a CSV export that is read again gives', () => {
+  const write = (name: string, text: string) => writeFileSync(join(server.folder, name), text);
+  let count = 0;
+  const stored = async (records: object[]) => {
+    const name = `csv-${++count}`;
+    write('from.ndjson', records.map((data) => `${JSON.stringify({ data })}\n`).join(''));
+    expect(await server.json(['import', name, 'from.ndjson'])).toMatchObject({ failed: [] });
+    return name;
+  };
+  /** The documents of a copy by way of CSV. */
+  const copied = async (records: object[], ...types: string[]) => {
+    const from = await stored(records);
+    const { out } = await server.ctl(['export', from, '--format', 'csv', '--documents']);
+    write('to.csv', out);
+    await server.json(['import', `${from}-copy`, 'to.csv', ...types]);
+    const { out: lines } = await server.ctl(['export', `${from}-copy`, '--documents']);
+    return lines
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  };
+
+  test('fields that are an object in some records and not in others', async () => {
+    const records = [
+      { n: 'A', address: {}, v: 5 },
+      { n: 'B', address: { city: 'Bern' }, v: { a: { b: 1 } } },
+      { n: 'C', address: 'Oslo', v: 'x' },
+    ];
+    expect(await copied(records, '--types', 'address:json,v:json')).toEqual(records);
+    expect(await copied(records)).toMatchObject(records.map(({ n }) => ({ n })));
+  });
+
+  test('records without any of its fields', async () => {
+    expect(await copied([{ n: 1 }, {}, { n: 2 }])).toEqual([{ n: 1 }, {}, { n: 2 }]);
+    expect(await copied([{}, {}])).toEqual([{}, {}]);
+  });
+
+  test.each(['a.b', '', ' a'])('no field named "%s", which is refused', async (name) => {
+    const from = await stored([{ [name]: 1 }]);
+    const { code, out, err } = await server.ctl(['export', from, '--format', 'csv']);
+    expect([code, out, err]).toEqual([1, '', expect.stringContaining('export it as NDJSON')]);
+  });
+});
+
 describe('records', () => {
   test('put, get, insert and delete show the record, as a sheet or as REST has it', async () => {
     const put = await server.json(['put', 'one', 'ada', '{"name":"Ada","age":36}']);

@@ -189,8 +189,11 @@ function setAt(data: Record<string, unknown>, path: string, value: unknown): voi
   at[last] = value;
 }
 
-/** The cells of a record by header: nested fields are dotted, lists are JSON. */
-export function cellsOf(record: Omit<CsvRecord, 'data'> & { data: object }): Map<string, string> {
+/** The cells of a record by header: nested fields are dotted; lists and mixed fields are JSON. */
+export function cellsOf(
+  record: Omit<CsvRecord, 'data'> & { data: object },
+  mixed: ReadonlySet<string> = new Set(),
+): Map<string, string> {
   const cells = new Map<string, string>();
   for (const name of ownNames) {
     const own = record[name.slice(1) as keyof CsvRecord];
@@ -198,18 +201,41 @@ export function cellsOf(record: Omit<CsvRecord, 'data'> & { data: object }): Map
   }
   const add = (value: unknown, path: string) => {
     if (value === null || value === undefined) return;
-    if (typeof value !== 'object') cells.set(path, cellText(value));
+    if (mixed.has(path)) cells.set(path, quoted(JSON.stringify(value)));
+    else if (typeof value !== 'object') cells.set(path, cellText(value));
     else if (Array.isArray(value) || Object.keys(value).length === 0 || hasOddName(value)) {
       cells.set(path, quoted(JSON.stringify(value)));
     } else for (const [name, each] of Object.entries(value)) add(each, `${path}.${name}`);
   };
-  for (const [name, value] of Object.entries(record.data)) add(value, name);
+  for (const [name, value] of Object.entries(record.data)) {
+    if (isOddName(name)) {
+      throw new CsvError(`The field "${name}" cannot be a header of CSV: export it as NDJSON`);
+    }
+    add(value, name);
+  }
   return cells;
 }
 
-/** Names with dots would read as paths. */
 function hasOddName(value: object): boolean {
-  return Object.keys(value).some((name) => name === '' || name.includes('.'));
+  return Object.keys(value).some(isOddName);
+}
+
+/** A dot would read as a path, and a header is read without the spaces around it. */
+function isOddName(name: string): boolean {
+  return name === '' || name.includes('.') || name.trim() !== name;
+}
+
+/** The header over these cells, and its fields that are an object in some records only. */
+export function columnsOf(names: ReadonlySet<string>): { header: string[]; mixed: Set<string> } {
+  const header = new Set<string>();
+  const mixed = new Set<string>();
+  for (const name of names) {
+    const parts = name.split('.');
+    const parent = parts.map((_, i) => parts.slice(0, i).join('.')).find((each) => names.has(each));
+    if (parent !== undefined) mixed.add(parent);
+    header.add(parent ?? name);
+  }
+  return { header: [...header], mixed };
 }
 
 function cellText(value: unknown): string {

@@ -5,7 +5,7 @@ import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { requireCollection } from './catalog.js';
 import { Progress } from './progress.js';
 import { counted } from '@millrace/contract/lists';
-import { cellsOf, CsvError, csvLine, headerLine } from '@millrace/contract/lists/csv';
+import { cellsOf, columnsOf, CsvError, csvLine, headerLine } from '@millrace/contract/lists/csv';
 import { Refusal } from '@millrace/kit/errors';
 import { formatOfName, type FileFormat } from './import-items.js';
 import type { Found } from './reads.js';
@@ -20,11 +20,11 @@ interface Form {
   readonly end: string;
 }
 
-function lineOf(form: Form, record: Found, isFirst: boolean): string {
+function refusing<T>(code: string, make: () => T): T {
   try {
-    return form.line(record, isFirst);
+    return make();
   } catch (error) {
-    if (error instanceof CsvError) throw new Refusal('CHANGED', `${error.message}.`);
+    if (error instanceof CsvError) throw new Refusal(code, `${error.message}.`);
     throw error;
   }
 }
@@ -43,13 +43,23 @@ async function formOf(
       `${isFirst ? '[\n' : ',\n'}${JSON.stringify(shown(record))}`;
     return { start: '[', line, end: '\n]\n' };
   }
-  const cells = (record: Found) => cellsOf(documents ? { data: record.data } : recordJson(record));
+  const cells = (record: Found, mixed?: ReadonlySet<string>) =>
+    refusing('NOT_CSV', () =>
+      cellsOf(documents ? { data: record.data } : recordJson(record), mixed),
+    );
   const names = new Set<string>();
-  for await (const record of stream()) for (const name of cells(record).keys()) names.add(name);
-  const header = [...names];
+  let hasEmpty = false;
+  for await (const record of stream()) {
+    const found = cells(record);
+    hasEmpty ||= found.size === 0;
+    for (const name of found.keys()) names.add(name);
+  }
+  const { header, mixed } = columnsOf(names);
+  // A blank line would not be read as a record.
+  if (hasEmpty && header.length < 2) header.push('$id', '$key');
   const start = header.length > 0 ? headerLine(header) : '';
   const line = (record: Found, isFirst: boolean) =>
-    (isFirst ? start : '') + csvLine(header, cells(record));
+    (isFirst ? start : '') + refusing('CHANGED', () => csvLine(header, cells(record, mixed)));
   return { start: '', line, end: '' };
 }
 
@@ -76,7 +86,7 @@ export async function exportRecords(
   async function* lines(): AsyncGenerator<string, void, void> {
     const form = await formOf(options, () => records.stream(query));
     for await (const record of records.stream(query)) {
-      const line = lineOf(form, record, written.records === 0);
+      const line = form.line(record, written.records === 0);
       written.records++;
       written.bytes += Buffer.byteLength(line);
       progress.show({ ...written, of });

@@ -39,6 +39,13 @@ test('parseImport: CSV, and csvLines writes what it reads', () => {
   );
 });
 
+test('csvLines: a field that is an object in some records only is JSON in all of them', () => {
+  const lines = [{ a: {} }, { a: { b: { c: 1 } } }, { a: 'x' }].map((data) =>
+    JSON.stringify({ data }),
+  );
+  expect(csvLines(lines).join('')).toBe('a\n{}\n"{""b"":{""c"":1}}"\n"""x"""\n');
+});
+
 test('importItems: a failure names its line and does not stop the others', async () => {
   const items = [
     { line: 1, key: 'a', data: {} },

@@ -1,5 +1,6 @@
 import {
   cellsOf,
+  columnsOf,
   CsvError,
   csvLine,
   CsvParser,
@@ -116,9 +117,10 @@ function parseCsv(text: string): { items: ImportItem[]; failures: ImportFailure[
 
 /** Lines of an export as CSV. */
 export function csvLines(lines: readonly string[]): string[] {
-  const rows = lines.map((line) => cellsOf(JSON.parse(line) as CsvRecord));
-  const header = [...new Set(rows.flatMap((row) => [...row.keys()]))];
-  return [headerLine(header), ...rows.map((row) => csvLine(header, row))];
+  const records = lines.map((line) => JSON.parse(line) as CsvRecord);
+  const names = new Set(records.flatMap((record) => [...cellsOf(record).keys()]));
+  const { header, mixed } = columnsOf(names);
+  return [headerLine(header), ...records.map((each) => csvLine(header, cellsOf(each, mixed)))];
 }
 
 function itemOf(value: Record<string, unknown>): { key: string; data: object } {

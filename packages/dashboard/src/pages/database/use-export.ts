@@ -8,16 +8,16 @@ import { csvLines, download, exportLines } from './transfer.js';
 export function useExport(collection: string, body: FindBody, format: 'jsonl' | 'csv') {
   const [read, setRead] = useState(0);
   const { isPending, isDisabled, mutate } = useAction({
-    run: () => {
+    run: async () => {
       setRead(0);
-      return exportLines(collection, body, setRead);
+      const found = await exportLines(collection, body, setRead);
+      return { ...found, file: format === 'csv' ? csvLines(found.lines) : found.lines };
     },
     done: ({ lines, isComplete }) => {
       const text = `Exported ${count(lines.length)} records.`;
       return isComplete ? text : `${text} There are more: use ctl db export ${collection}`;
     },
-    onDone: ({ lines }) =>
-      download(`${collection}.${format}`, format === 'csv' ? csvLines(lines) : lines),
+    onDone: ({ file }) => download(`${collection}.${format}`, file),
   });
   return {
     isDisabled,
