@@ -126,7 +126,8 @@ export function rowReader(
     const record: CsvRecord = { data: {} };
     cells.forEach((cell, i) => {
       const name = names[i]!;
-      const value = valueOf(cell, types[name], name);
+      const type = Object.hasOwn(types, name) ? types[name] : undefined;
+      const value = valueOf(cell, type, name);
       if (value === undefined) return;
       if (ownNames.includes(name)) Object.assign(record, { [name.slice(1)]: cell.text });
       else setAt(record.data, name, value);
@@ -142,6 +143,9 @@ function checkHeader(names: readonly string[], types: CellTypes): void {
     }
     if (name.startsWith('$') && !ownNames.includes(name)) {
       throw new CsvError(`has a header "${name}"; with "$" there are ${ownNames.join(', ')}`);
+    }
+    if (name.split('.').includes('__proto__')) {
+      throw new CsvError(`has a header "${name}", and no field can be named "__proto__"`);
     }
     const other = names.find(
       (each, n) => n !== i && (each === name || each.startsWith(`${name}.`)),
@@ -185,7 +189,11 @@ function setAt(data: Record<string, unknown>, path: string, value: unknown): voi
   const names = path.split('.');
   const last = names.pop()!;
   let at = data;
-  for (const name of names) at = (at[name] ??= {}) as Record<string, unknown>;
+  for (const name of names) {
+    // Not what every object inherits, such as toString.
+    if (!Object.hasOwn(at, name)) at[name] = {};
+    at = at[name] as Record<string, unknown>;
+  }
   at[last] = value;
 }
 

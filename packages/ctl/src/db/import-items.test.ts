@@ -38,6 +38,15 @@ async function rowsOf(text: string, types?: CellTypes): Promise<unknown[]> {
   return found;
 }
 
+test('import: a CSV header sets nothing but fields of the record', async () => {
+  expect(await rowsOf('toString.x,constructor\n1,2\n')).toEqual([
+    { toString: { x: 1 }, constructor: 2 },
+  ]);
+  expect(Object.prototype.toString).not.toHaveProperty('x');
+  await expect(rowsOf('a.__proto__.x\n1\n')).rejects.toThrow('has a header "a.__proto__.x"');
+  expect({}).not.toHaveProperty('x');
+});
+
 describe('import: numbers in CSV', () => {
   test.each(['1234567890123456789', '9007199254740993.0', '-9007199254740993', '1e400'])(
     '%s, which a number cannot be, stays text',
