@@ -48,6 +48,23 @@ describe.each(useDatabases())('%s: queries', (_way, start) => {
     ]);
   });
 
+  test('startsWithi: a sigma that ends the text is the one inside a word, too', async () => {
+    const db = await start();
+    const people = db.collection('people');
+    for (const name of ['ΚΩΣΤΑΣ', 'κως', 'ΚΩΝ', 'σ']) await people.insert({ name });
+    const countOf = (text: string) => people.count({ name: { startsWithi: text } });
+    const check = async () => {
+      for (const text of ['ΚΩΣ', 'κωσ', 'κως', 'Κως']) expect(await countOf(text)).toBe(2);
+      expect(await Promise.all(['ΚΩΣΤΑΣ', 'Σ', 'ς', 'κως '].map(countOf))).toEqual([1, 1, 1, 0]);
+    };
+    await check();
+    await db.catalog.createIndex('people', { fields: ['name'], collation: 'ci' });
+    const filter = { name: { startsWithi: 'ΚΩΣ' } };
+    const planOf = async () => (await people.find({ filter, explain: true })).plan;
+    await expect.poll(planOf).toMatchObject({ index: 'name' });
+    await check();
+  });
+
   test('an index without case gives no order, and pages lose nothing', async () => {
     const db = await start();
     const people = db.collection('people');

@@ -10,7 +10,7 @@ export const names = fc.constantFrom('a', 'b', 'c', 'list', '0', '1', 'construct
 
 const texts = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom('', 'a', 'ab', 'abc', 'b', 'ba', 'é', '\u{1F600}') },
-  fc.constantFrom('A', 'Ab', 'aB', 'É', 'e\u0301', 'İ'),
+  fc.constantFrom('A', 'Ab', 'aB', 'É', 'e\u0301', 'İ', 'ΑΣ', 'ΑΣΑ', 'ας', 'ασ'),
   fc.constantFrom('\u{FFFD}', '\u{E000}', '\u{10FFFF}', 'a\0', 'a\0b', '\0', 'a\u0001', '5'),
   fc.string({ unit: 'grapheme', maxLength: 4 }),
 );

@@ -62,9 +62,11 @@ function modelTest(found: Json[], op: string, value: Json | undefined): boolean 
     case 'eqi':
       return any((one) => typeof one === 'string' && lower(one) === lower(value as string));
     case 'startsWithi':
-      return any(
-        (one) => typeof one === 'string' && lower(one).indexOf(lower(value as string)) === 0,
-      );
+      return any((one) => {
+        const start = lower(value as string);
+        const plain = (text: string) => text.slice(0, start.length).replace(/ς$/, 'σ');
+        return typeof one === 'string' && plain(lower(one)) === plain(start);
+      });
     case 'type':
       return any((one) => typeRank(one) === typeRanks[value as keyof typeof typeRanks]);
     case 'size':

@@ -1,7 +1,7 @@
 import type { Json } from '../value/documents.js';
 import { after, EntryEncoder, tags } from '../format/encoding.js';
 import { indexForm, type CompiledIndex, type IndexDefinition } from '../format/entries.js';
-import type { FieldTest } from '../value/filter.js';
+import { lastSigma, type FieldTest } from '../value/filter.js';
 import { equalValues, rankOf, ranks } from '../value/order.js';
 
 /**
@@ -96,7 +96,9 @@ function inCollation(test: FieldTest, definition: IndexDefinition): FieldTest | 
   if (isText && textOps.includes(op)) return undefined;
   const form = (each: Json) => indexForm(each, definition)!;
   if (op === 'eqi') return { ...test, op: 'eq', value: form(value) };
-  if (op === 'startsWithi') return { ...test, op: 'prefix', value: form(value) };
+  if (op === 'startsWithi') {
+    return { ...test, op: 'prefix', value: (form(value) as string).replace(lastSigma, '') };
+  }
   const isList = op === 'in' || op === 'all';
   return { ...test, value: isList ? (value as Json[]).map(form) : form(value) };
 }

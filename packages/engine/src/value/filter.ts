@@ -290,6 +290,9 @@ export function foldText(text: string): string {
   return text.normalize('NFC').toLowerCase();
 }
 
+/** The end of a beginning, where a text that goes on may have the other sigma. */
+export const lastSigma = /[σς]$/;
+
 export interface ElementConditions {
   /** On the field `e` of a document that holds the element. */
   readonly element: Condition | undefined;

@@ -2,6 +2,7 @@ import type { Json, JsonObject } from './documents.js';
 import {
   elementConditions,
   foldText,
+  lastSigma,
   typeNames,
   type Condition,
   type FieldTest,
@@ -78,10 +79,12 @@ function compileTest<Field extends FilterField, Subject>(
     }
     case 'startsWithi': {
       const start = foldText(value as string);
-      return anyOf(
-        field,
-        (found) => typeof found === 'string' && foldText(found).startsWith(start),
-      );
+      const other = start.replace(lastSigma, (sigma) => (sigma === 'σ' ? 'ς' : 'σ'));
+      return anyOf(field, (found) => {
+        if (typeof found !== 'string') return false;
+        const folded = foldText(found);
+        return folded.startsWith(start) || folded.startsWith(other);
+      });
     }
     case 'elemMatch': {
       const matches = compileElementTest(value, 'elemMatch');
