@@ -529,6 +529,8 @@ export class Steps implements Step<TaskTypes> {
    * last: so `Promise.race` has the same winner in every run. `saved`: not before this.
    */
   async #inTurn(name: string, saved?: Promise<void>): Promise<void> {
+    // The only step that runs has nothing to be before.
+    if (saved && this.#active === 1 && this.#turns.waiting === 0) return saved;
     await this.#busy(async () => {
       await this.#turns.next(this.#order.get(name), saved);
       await saved;
