@@ -84,6 +84,31 @@ test('race: branches that lost stay for seven days, and no longer', async () => 
   expect(branches()).toContain(winner!.branch);
 });
 
+test('branches: long keys that differ at their end have branches of their own', async () => {
+  const { bench, plans } = await useRig();
+  const { repo, sessions } = bench;
+  const key = 'implement-the-retry-of-uploads-in';
+  const ends = ['client', 'server', 'client-of-the-second-version'];
+  const tasks = [
+    ...ends.map((end) => ({ key: `${key}-${end}`, prompt: 'x', race: ['any free', 'codex'] })),
+    ...['a.b', 'a..b', 'c.lock', 'd.lock'].map((short) => ({ key: short, prompt: 'x' })),
+  ];
+  const title = 'Rework the upload pipeline of the client';
+  const { id } = await plans.create(who, { title, repo: repo.path, tasks });
+  await vi.waitFor(() => expect(sessions.spawned).toHaveLength(10), patience);
+  const branches = sessions.spawned.map(({ request }) => request.branch!);
+  expect(new Set(branches).size).toBe(10);
+  const tail = id.slice(-6).toLowerCase();
+  for (const branch of branches) {
+    expect(branch.startsWith('Rework-the-uplo')).toBe(true);
+    expect(branch.endsWith(`-${tail}`)).toBe(true);
+    expect(branch.length).toBeLessThanOrEqual(60);
+  }
+  expect(branches).toContain(`Rework-the-upload-pipeline-of--a.b-${tail}`);
+  expect(branches.filter((branch) => branch.endsWith(`-1-any-free-${tail}`))).toHaveLength(3);
+  await plans.cancel(who, id);
+});
+
 test('merge gate: two merges of a repository run one after the other, verified again', async () => {
   const { bench, parts } = await useRig();
   const { repo, sessions } = bench;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { HandlerCall } from '@millrace/worker';
 import type { Questions } from '../questions/questions.js';
 import { planRef } from '../questions/question.js';
@@ -128,10 +129,8 @@ export class TaskRun {
   #place(suffix = ''): { repo?: string; branch?: string; base?: string; budget_usd?: number } {
     const { budget_usd } = this.#task;
     const repo = this.#repo;
-    const tail = this.plan.id.slice(-6).toLowerCase();
-    const branch = slugOf(`${slugOf(this.plan.title).slice(0, 30)}-${this.key}${suffix}`);
     return {
-      ...(repo !== undefined && { repo, branch: `${branch}-${tail}` }),
+      ...(repo !== undefined && { repo, branch: branchOf(this.plan, this.key, suffix) }),
       ...(repo !== undefined && this.#base !== undefined && { base: this.#base }),
       ...(budget_usd !== undefined && { budget_usd }),
     };
@@ -421,6 +420,21 @@ export class TaskRun {
     });
     return answer === '1';
   }
+}
+
+const maxBranchLength = 60;
+
+/** Another one for each session of a task, also where title and key are too long for a branch. */
+function branchOf({ id, title }: StoredPlan, key: string, suffix: string): string {
+  const tail = `-${id.slice(-6).toLowerCase()}`;
+  const name = slugOf(title).slice(0, 30);
+  const whole = `${name}-${key}${suffix}`;
+  if (slugOf(key) === key && whole.length <= maxBranchLength) return `${slugOf(whole)}${tail}`;
+  const hash = createHash('sha256').update(key).digest('hex').slice(0, 8);
+  const end = `-${hash}${suffix && `-${slugOf(suffix)}`}${tail}`;
+  const room = Math.max(20, maxBranchLength - end.length);
+  const start = `${name.slice(0, room / 2)}-${slugOf(key)}`.slice(0, room);
+  return `${slugOf(start)}${end}`;
 }
 
 function newEntry(backend: string): RaceEntry {
