@@ -25,12 +25,17 @@ const program = `
   console.log(JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text: 'hello' }] } }));
   if (!prompt.includes('end')) setInterval(() => {}, 1000);`;
 
+/** The search path of a daemon with this home. */
+function pathIn(directory: string): string {
+  const clis = new FakeClis(join(directory, 'bin'));
+  clis.add('claude', program.replace('${HOME}', directory));
+  return clis.path;
+}
+
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'mr-tools-'));
-  const clis = new FakeClis(join(home, 'bin'));
-  clis.add('claude', program.replace('${HOME}', home));
   const flags = { token, 'agents-max-children': '2' };
-  daemon = await startDaemon({ home, path: clis.path, flags });
+  daemon = await startDaemon({ home, path: pathIn(home), flags });
   api = daemon.api.withHeaders({ authorization: `Bearer ${token}` });
 });
 afterAll(async () => {
@@ -79,10 +84,10 @@ async function spawn(part: object = {}): Promise<Started> {
   return agent;
 }
 
-async function mcp(bearer: string) {
+async function mcp(bearer: string, at = daemon.url) {
   const client = new Client({ name: 'test', version: '1' });
   const headers = { authorization: `Bearer ${bearer}` };
-  const url = new URL(`${daemon.url}/mcp`);
+  const url = new URL(`${at}/mcp`);
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } });
   await client.connect(transport as unknown as Transport);
   onTestFinished(() => client.close());
@@ -228,6 +233,49 @@ test('plans of an agent: its sessions are its children, and others cannot reach 
   const child = await api.ok('GET', `/api/v1/sessions/${done[1].sessions[0]}`);
   expect(child).toMatchObject({ parent_id: agent.id, plan_id: plan.id, task_key: 'next' });
   expect((await other.as.ok('GET', '/api/v1/plans')).plans).toEqual([]);
+});
+
+test.each([
+  ['agents.token_rights: full', { token, 'agents-token-rights': 'full' }],
+  ['auth: none', { auth: 'none' }],
+])('%s: an agent may do everything, and is still itself', async (_, flags) => {
+  const place = mkdtempSync(join(tmpdir(), 'mr-tools-'));
+  const limits = { 'agents-max-children': '1' };
+  const other = await startDaemon({
+    home: place,
+    path: pathIn(place),
+    flags: { ...flags, ...limits },
+  });
+  const all = other.api.withHeaders({ authorization: `Bearer ${token}` });
+  onTestFinished(async () => {
+    const { sessions } = await all.ok('GET', '/api/v1/sessions');
+    for (const { id } of sessions) await all.ok('POST', `/api/v1/sessions/${id}:stop`);
+    await other.dispose();
+  });
+  const body = request({ cwd: place });
+  const { json: agent } = await all.send({ method: 'POST', path: '/api/v1/spawn', body });
+  const seen = join(place, `seen-${agent.id}.json`);
+  await vi.waitFor(
+    () => expect(existsSync(seen) && readFileSync(seen, 'utf8')).toBeTruthy(),
+    patience,
+  );
+  const call = await mcp(JSON.parse(readFileSync(seen, 'utf8')).token, other.url);
+  expect(await call('ask_person', { title: 'Why?', timeout_ms: 0 })).toMatchObject({
+    session_id: agent.id,
+  });
+  const tasks = [{ key: 'hand', assignee: 'person', prompt: 'x' }];
+  expect(await call('create_plan', { title: 'Mine', tasks })).toMatchObject({
+    created_by: agent.id,
+  });
+  const work = { prompt: 'work', backend: 'claude', driver: 'headless' };
+  const child = await call('spawn_agent', work);
+  expect(child).toMatchObject({ parent_id: agent.id, workdir: place });
+  expect(await call('spawn_agent', work)).toMatch(/agents.max_children/);
+  // It is not limited to what it has started.
+  expect((await call('list_agents')).sessions.map(({ id }: any) => id)).toContain(agent.id);
+  const plan = { title: 'x', tasks: [{ key: 'a', prompt: 'end', verify: 'true' }] };
+  await call('stop_agent', { id: child.id });
+  expect(await call('create_plan', plan)).toMatchObject({ status: 'running' });
 });
 
 test('submit_task: a task of its own, for an agent or for whoever claims it', async () => {

@@ -16,7 +16,9 @@ export interface Caller {
   /** For the access log. */
   name: string;
   access: 'full' | 'read_only';
-  /** The session whose own token was sent; it has limited rights. */
+  /** The session whose own token was sent. */
+  self?: string | undefined;
+  /** Likewise, where its rights are limited to what is its own. */
   agent?: string | undefined;
 }
 

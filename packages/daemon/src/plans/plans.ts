@@ -38,7 +38,7 @@ export interface PlansParts extends Omit<RunTaskParts, 'store' | 'discardLater' 
   questions: Questions;
 }
 
-type Who = Pick<Caller, 'name' | 'agent'>;
+type Who = Pick<Caller, 'name' | 'self' | 'agent'>;
 
 /** Branches that lost a race are deleted by the engine, so it runs while there are some. */
 const discardDays = 8;
@@ -176,13 +176,13 @@ export class Plans {
     if (by === null || !(await this.#family(agent)).has(by)) throw beyondRights();
   }
 
-  async create({ agent }: Who, definition: PlanDefinition): Promise<StoredPlan> {
+  async create({ self, agent }: Who, definition: PlanDefinition): Promise<StoredPlan> {
     if (agent !== undefined) checkAgentPlan(definition);
     await checkPlan(this.parts, definition);
     const { clock, random } = this.parts.world;
     const now = clock.now();
     const id = random.ulid(now);
-    const plan = newPlan(definition, { id, now: formatTimestamp(now), agent });
+    const plan = newPlan(definition, { id, now: formatTimestamp(now), agent: self });
     await this.parts.flows.queue();
     const taskIds = plan.tasks.map(({ key }) => [key, random.ulid(now)]);
     await this.#store.insert(plan, definition, Object.fromEntries(taskIds));

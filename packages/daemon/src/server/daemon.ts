@@ -195,14 +195,12 @@ async function listenAndServe(parts: ServeParts): Promise<RunningDaemon> {
 function callingAgent(
   sessions: DaemonContext['sessions'],
   token: string,
-  { agents }: DaemonSettings,
+  { agents, auth }: DaemonSettings,
 ): Caller | undefined {
   const id = agentOf(token, (session) => sessions.secretOf(session));
   if (id === undefined) return undefined;
-  const name = `agent ${id}`;
-  return agents.token_rights === 'full'
-    ? { name, access: 'full' }
-    : { name, access: 'full', agent: id };
+  const isLimited = auth !== 'none' && agents.token_rights !== 'full';
+  return { name: `agent ${id}`, access: 'full', self: id, ...(isLimited && { agent: id }) };
 }
 
 async function listenForMetrics({ base, context }: ServeParts): Promise<RunningListener[]> {

@@ -43,7 +43,7 @@ export function sessionHandlers(
     return { ...body, ...(!isPlaced && place), parent_id: agent, force: false };
   };
   return {
-    spawnSession: async ({ body, headers, principal: { agent } }) => {
+    spawnSession: async ({ body, headers, principal: { self: agent } }) => {
       const key = headers['Idempotency-Key'];
       // The prefix separates callers' keys from the daemon's own.
       const origin = { agent, ...(key !== undefined && { idempotencyKey: `api:${key}` }) };
@@ -92,7 +92,7 @@ export function questionHandlers(
 ) {
   return {
     createQuestion: async ({ body, principal, signal }) => {
-      const { agent } = principal;
+      const { self: agent } = principal;
       checkOwn(principal, body.session_id ?? agent ?? '');
       const question = await createQuestion(context, body, { agent, random, clock, signal });
       return { status: 201, body: question };

@@ -8,7 +8,7 @@ import type { Access, Tokens } from './tokens.js';
 
 export type { Caller };
 
-/** Every caller under `auth: none`, and callers of public operations. */
+/** Every caller but agents under `auth: none`, and callers of public operations. */
 export const anyone: Caller = { name: 'anyone', access: 'full' };
 
 const holder: Readonly<Record<Access, Caller>> = {
@@ -47,12 +47,13 @@ export class Authenticator {
 
   identify({ headers, ip }: Request): Caller {
     const { tokens } = this.parts;
-    if (!tokens.areRequired) return anyone;
     const sent = bearerToken(headers.authorization);
-    const access = sent === undefined ? undefined : tokens.accessOf(sent);
-    if (access) return holder[access];
+    // First, because an agent is itself also where it needs no token.
     const agent = sent === undefined ? undefined : this.parts.agentOf?.(sent);
     if (agent) return agent;
+    if (!tokens.areRequired) return anyone;
+    const access = sent === undefined ? undefined : tokens.accessOf(sent);
+    if (access) return holder[access];
     if (this.#isLoggedIn(headers)) return browser;
     if (sent === undefined) {
       throw fail(
