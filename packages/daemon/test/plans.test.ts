@@ -140,6 +140,10 @@ again(
 
 test('race, review and merge gate: pick one, findings go back, a yes merges', async () => {
   const repo = freshRepo();
+  const log = join(daemon.home, 'rules.log');
+  const rules = `{setup: echo setup >> ${log}, teardown: 'pwd >> ${log}'}`;
+  writeFileSync(join(repo, '.git', 'info', 'exclude'), '.millrace.yaml\n');
+  writeFileSync(join(repo, '.millrace.yaml'), `worktree: ${rules}\n`);
   // The reviewer is content once the author was woken with its findings.
   const plan = await create({
     title: 'Race',
@@ -188,6 +192,9 @@ test('race, review and merge gate: pick one, findings go back, a yes merges', as
   expect((await sessionOf(won.session_id)).restart_count).toBe(1);
   const reviewer = await sessionOf(done.sessions[2]!);
   expect([reviewer.restart_count, existsSync(reviewer.worktree!)]).toEqual([0, false]);
+  expect(readFileSync(log, 'utf8').trim().split('\n').toSorted()).toEqual(
+    ['setup', 'setup', 'setup', ...[loser, reviewer].map((each) => each.worktree!)].toSorted(),
+  );
   // Tokens of a worktree that is gone by now are those of its repository and its task.
   const { by_repo, by_task } = await daemon.api.ok('GET', '/api/v1/spend');
   const keys = (rows: readonly { key: string }[]) => rows.map(({ key }) => key);

@@ -1,12 +1,22 @@
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
 import type { Turns } from '../core/turns.js';
 import { git, type GitParts } from '../git/run-git.js';
 import { tailOf } from '../sessions/answer.js';
 import { runProgram } from '../registry/run-program.js';
+import { sessionDirectory } from '../sessions/drivers/session-files.js';
+import {
+  ruleTrouble,
+  tearDownWorktree,
+  worktreeRulesOf,
+  type WorktreeSettings,
+} from '../sessions/drivers/worktree-rules.js';
 import type { Session, Sessions } from '../sessions/port.js';
+import { repoFacts } from '../sessions/worktrees.js';
 import type { Workbench } from '../workbench/workbench.js';
 import { TaskFailure } from './agent-steps.js';
 import type { PlanCheck, RaceEntry } from './definition.js';
@@ -16,6 +26,9 @@ export interface BranchWorkParts {
   workbench: Workbench;
   git: GitParts;
   sessions: Sessions;
+  settings: { readonly values: WorktreeSettings };
+  dataDir: string;
+  log: Log;
   /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
   /** One merge at a time per repository. */
@@ -184,15 +197,45 @@ async function removeArtifacts({ git: parts }: BranchWorkParts, { worktree }: Se
   }
 }
 
-/** Removes a worktree whose work is in its branch; returns the tip of the branch. */
+/**
+ * Removes a worktree whose work is in its branch; returns the tip of the branch. It stays when its
+ * teardown fails.
+ */
 export async function dropWorktree(
-  { git: parts }: BranchWorkParts,
-  { worktree, repo, branch }: Session,
+  all: BranchWorkParts,
+  session: Session,
+  signal: AbortSignal,
 ): Promise<{ repo: string; branch: string; tip: string } | undefined> {
+  const { git: parts, log } = all;
+  const { id, worktree, repo, branch } = session;
   if (worktree === null || repo === null || branch === null) return undefined;
+  // It is gone when the daemon ended right after the removal.
+  const reason = existsSync(worktree) && (await tearDown(all, { id, worktree, repo }, signal));
+  signal.throwIfAborted();
+  if (reason) {
+    log.warn({ session: id, worktree, reason }, 'worktree kept');
+    return undefined;
+  }
   const tip = await git(parts, repo, 'rev-parse', '--verify', '--quiet', `refs/heads/${branch}`);
   await git(parts, repo, 'worktree', 'remove', '--force', worktree);
   return tip.isOk ? { repo, branch, tip: tip.stdout } : undefined;
+}
+
+/** Runs what the repository says; the reason when that failed. */
+async function tearDown(
+  { git: parts, settings, dataDir, variablesFor }: BranchWorkParts,
+  { id, worktree, repo }: { id: string; worktree: string; repo: string },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const root = (await repoFacts(parts, repo))?.root ?? repo;
+  const directory = sessionDirectory(dataDir, id);
+  const environment = { ...variablesFor(''), MILLRACE_AGENT_ID: id };
+  const place = { root, worktree, directory, environment, clock: parts.clock, signal };
+  try {
+    return await tearDownWorktree(await worktreeRulesOf(settings.values, root), place);
+  } catch (error) {
+    return ruleTrouble(error);
+  }
 }
 
 /** Deletes a branch unless somebody has gone on with it. */

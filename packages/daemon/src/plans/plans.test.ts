@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
@@ -9,9 +9,10 @@ import { newBackend } from '../core/backend.js';
 import { Turns } from '../core/turns.js';
 import { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
+import { sessionDirectory } from '../sessions/drivers/session-files.js';
 import { openStore } from '../storage/store.js';
 import { Bench } from '../workbench/workbench.test-support.js';
-import { mergeBranch } from './branch-work.js';
+import { dropWorktree, mergeBranch } from './branch-work.js';
 import { newPlan } from './definition.js';
 import { AgentFlows } from './engine.js';
 import { Plans } from './plans.js';
@@ -46,6 +47,8 @@ async function useRig() {
     questions: await Questions.open({ ...world, database }),
     git: { clock: systemClock, environment, runsHooks: false },
     variablesFor: () => environment,
+    settings: { values: { repos: [], worktrees: { repo_config: true } } },
+    dataDir: join(shop.directory, 'data'),
     intervalMs: () => 1_000,
     exactUsdOf: () => Promise.resolve(null),
   };
@@ -107,6 +110,26 @@ test('branches: long keys that differ at their end have branches of their own', 
   expect(branches).toContain(`Rework-the-upload-pipeline-of--a.b-${tail}`);
   expect(branches.filter((branch) => branch.endsWith(`-1-any-free-${tail}`))).toHaveLength(3);
   await plans.cancel(who, id);
+});
+
+test('worktree rules: a worktree stays when its teardown fails', async () => {
+  const { bench, parts } = await useRig();
+  const work = bench.repo.worktree('lost');
+  const session = bench.agentIn(work, { branch: 'lost' });
+  const rules = join(bench.repo.path, '.millrace.yaml');
+  // Its output log, which gets what the commands print.
+  mkdirSync(sessionDirectory(parts.dataDir, session.id), { recursive: true });
+  const drop = () =>
+    dropWorktree({ ...parts, mergeTurns: new Turns() }, session, new AbortController().signal);
+  writeFileSync(rules, 'worktree: {teardown: "test -f made"}\n');
+  expect([await drop(), existsSync(work.path)]).toEqual([undefined, true]);
+  expect(parts.log.lines.map(({ fields }) => fields)).toMatchObject([
+    { reason: 'teardown: `test -f made` exited with code 1' },
+  ]);
+  writeFileSync(rules, 'worktree: {teardown: "touch made"}\n');
+  expect([await drop(), existsSync(work.path)]).toMatchObject([{ branch: 'lost' }, false]);
+  // As after a crash in between: what is gone needs no teardown.
+  expect(await drop()).toMatchObject({ branch: 'lost' });
 });
 
 test('merge gate: two merges of a repository run one after the other, verified again', async () => {

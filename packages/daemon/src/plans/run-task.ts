@@ -286,9 +286,9 @@ export class TaskRun {
       backend: namedBackend(backend),
       name: this.#name(` (${name})`),
     });
-    await this.#agents.run(`${name}:drop`, async () => {
+    await this.#agents.run(`${name}:drop`, async ({ signal }) => {
       const session = await this.parts.sessions.find(sessionId);
-      const dropped = session && (await dropWorktree(this.parts, session));
+      const dropped = session && (await dropWorktree(this.parts, session, signal));
       if (dropped) await deleteBranch(this.parts.git, dropped);
       return null;
     });
@@ -305,11 +305,11 @@ export class TaskRun {
 
   /** The work of the others is in their branches, which stay for some time. */
   async #discard(others: readonly { entry: RaceEntry }[]): Promise<void> {
-    await this.#agents.run('race:discard', async () => {
+    await this.#agents.run('race:discard', async ({ signal }) => {
       const dropped: DroppedBranch[] = [];
       for (const { entry } of others) {
         const session = await this.parts.sessions.find(entry.session_id ?? '');
-        const branch = session && (await dropWorktree(this.parts, session));
+        const branch = session && (await dropWorktree(this.parts, session, signal));
         if (branch) dropped.push(branch);
       }
       if (dropped.length > 0) {
