@@ -289,6 +289,28 @@ again(
   240_000,
 );
 
+test('failed agents: the result says once what went wrong', async () => {
+  const work = (key: string, backend: string, prompt: string) => ({ key, backend, prompt });
+  const plan = await create({
+    title: 'Why',
+    tasks: [
+      work('silent', 'gemini', 'x'),
+      work('loud', 'claude', 'fail 500'),
+      work('crash', 'claude', 'crash 3'),
+      work('stopped', 'claude', 'wait never.txt'),
+    ],
+  });
+  const running = await until(plan.id, (each) => taskIn(each, 'stopped').sessions.length, 1);
+  await daemon.api.ok('POST', `/api/v1/sessions/${taskIn(running, 'stopped').sessions[0]}:stop`);
+  const done = await ended(plan.id, 'failed');
+  expect(done.tasks.map(({ result }) => result)).toEqual([
+    'The agent Why: silent ended errored.\nits process exited with code 3',
+    'The agent Why: loud ended errored.\nAPI Error: 500 {"type":"error"}',
+    'The agent Why: crash ended errored.\nThe fake agent crashes as scripted, with code 3',
+    expect.stringMatching(/^The agent Why: stopped was stopped\.(\nTerminated)?$/),
+  ]);
+}, 180_000);
+
 test('tasks for people: they are claimed, completed, and start what waits for them', async () => {
   const plan = await create({
     title: 'Board',

@@ -238,7 +238,14 @@ export class AgentSteps {
           : phase === 'done'
             ? 'done'
             : 'failed';
-    const reason = [`The agent ${session.name} ended ${status}.`, error ?? why ?? '', output];
+    const isStopped = phase === 'stopped';
+    const detail = isStopped ? '' : (error ?? why ?? '');
+    const reason = [
+      `The agent ${session.name} ${isStopped ? 'was stopped' : `ended ${status}`}.`,
+      // Most programs print their error, too.
+      output.includes(detail) ? '' : detail,
+      output,
+    ];
     return {
       sessionId: id,
       phase: found,
