@@ -242,20 +242,25 @@ export class Plans {
   /** Tasks that can be claimed, oldest first. */
   async ready(who: Who): Promise<DaemonSchema<'ReadyTask'>[]> {
     const plans = (await this.list(who)).toReversed();
-    return plans.flatMap((plan) =>
-      plan.tasks
-        .filter(({ status, claimed_by: by }) => status === 'ready' && by === null)
-        .map((task) => ({
-          plan_id: plan.id,
-          plan_title: plan.title,
-          key: task.key,
-          title: task.title,
-          prompt: taskPrompt(plan, task),
-          assignee: task.assignee,
-          repo: plan.repo,
-          depends_on: task.depends_on,
-        })),
+    return (await Promise.all(plans.map((plan) => this.#readyIn(plan)))).flat();
+  }
+
+  async #readyIn(plan: StoredPlan): Promise<DaemonSchema<'ReadyTask'>[]> {
+    const ready = plan.tasks.filter(
+      ({ status, claimed_by: by }) => status === 'ready' && by === null,
     );
+    if (ready.length === 0) return [];
+    const { tasks } = await this.#store.definition(plan.id);
+    return ready.map((task) => ({
+      plan_id: plan.id,
+      plan_title: plan.title,
+      key: task.key,
+      title: task.title,
+      prompt: taskPrompt(plan, task),
+      assignee: task.assignee,
+      repo: tasks.find(({ key }) => key === task.key)?.repo ?? plan.repo,
+      depends_on: task.depends_on,
+    }));
   }
 
   async claim(who: Who, id: string, key: string, name: string | undefined): Promise<StoredPlan> {
