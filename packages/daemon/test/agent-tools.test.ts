@@ -232,6 +232,8 @@ test('plans of an agent: its sessions are its children, and others cannot reach 
   const { tasks: done } = await agent.as.ok('GET', path);
   const child = await api.ok('GET', `/api/v1/sessions/${done[1].sessions[0]}`);
   expect(child).toMatchObject({ parent_id: agent.id, plan_id: plan.id, task_key: 'next' });
+  // Where its parent works, not where the daemon was started.
+  expect(child.workdir).toBe(home);
   expect((await other.as.ok('GET', '/api/v1/plans')).plans).toEqual([]);
 });
 

@@ -3246,7 +3246,7 @@ export interface components {
     PlanDefinition: {
       /** @description Display name. */
       title: string;
-      /** @description Path of the git repository that the tasks work in; must exist. */
+      /** @description Path of the git repository that the tasks work in; must exist. Without one, the agents of an agent work where it works. */
       repo?: string;
       /** @description Branch that the work starts from and is merged into; absent means the one that is checked out in the repository. */
       base?: components['schemas']['BranchName'];

@@ -172,6 +172,7 @@ export class AgentSteps {
     const { status } = await store.get(plan);
     if (status === 'canceled') throw new TaskFailure('The plan is canceled.');
     const given: SpawnRequest = {
+      ...(request.repo === undefined && agent !== null && (await this.#placeOf(agent))),
       ...request,
       name: (request.name ?? key).slice(0, maxNameLength).toWellFormed(),
       ...(agent !== null && { parent_id: agent }),
@@ -189,6 +190,12 @@ export class AgentSteps {
     // The plan was canceled while its session started.
     if (after.status === 'canceled') await this.parts.sessions.stop(id);
     return id;
+  }
+
+  /** Without a repository, the agents of an agent work where it works. */
+  async #placeOf(agent: string): Promise<Pick<SpawnRequest, 'cwd'>> {
+    const parent = await this.parts.sessions.find(agent);
+    return parent ? { cwd: parent.workdir } : {};
   }
 
   /** Caps on spend and on running children are waited for. */
