@@ -2212,7 +2212,7 @@ export interface components {
       backend: string;
       /** @description Sessions of this daemon. */
       sessions: number;
-      /** @description Pieces of work that were done. */
+      /** @description Pieces of work that were done or merged. A task of a plan is when its status is `done`; an agent that was stopped is not. */
       finished_tasks: number;
       /** @description Pieces of work that were merged. */
       merged_branches: number;

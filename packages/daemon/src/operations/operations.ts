@@ -102,7 +102,11 @@ export async function getUsageValue(context: DaemonContext): Promise<DaemonSchem
   const prices = by_agent.flatMap(({ key, exact_usd: usd }) =>
     typeof usd === 'number' ? [[key, usd] as const] : [],
   );
-  return valueOf(await context.sessions.list(), new Map(prices));
+  const plans = await context.plans.list({ name: 'value' });
+  const planTasks = plans.flatMap(({ id, tasks }) =>
+    tasks.map(({ key, status }) => [`${id}/${key}`, status] as const),
+  );
+  return valueOf(await context.sessions.list(), new Map(prices), new Map(planTasks));
 }
 
 function spendIn({ spend }: DaemonContext): NonNullable<DaemonContext['spend']> {

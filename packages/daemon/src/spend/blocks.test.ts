@@ -116,6 +116,30 @@ test('value: the racers and reviewers of a task of a plan are one piece of work'
   expect(total).toMatchObject({ finished_tasks: 2, exact_usd: 3, usd_per_finished_task: 3 });
 });
 
+test('value: what was stopped is not finished, and a task of a plan ends with its plan', () => {
+  const task = (task_key: string) => ({ plan_id: 'P', task_key });
+  const { total } = valueOf(
+    [
+      session('1', { exit_code: null }),
+      session('2', { exit_code: 143, tags: ['queue-task:t'] }),
+      // Its checks failed.
+      session('3', task('unfit')),
+      // Its turn was over, so the plan stopped it.
+      session('4', { exit_code: null, ...task('talked') }),
+      session('5', task('racing')),
+      // Its plan is not known any more.
+      session('6', { plan_id: 'old', task_key: 'x' }),
+    ],
+    new Map(),
+    new Map([
+      ['P/unfit', 'failed'],
+      ['P/talked', 'done'],
+      ['P/racing', 'running'],
+    ]),
+  );
+  expect(total).toMatchObject({ sessions: 6, finished_tasks: 2, first_try_rate: 2 / 5 });
+});
+
 test('value: the sessions of one task are one piece of work', () => {
   const tags = ['queue-task:t1'];
   const value = valueOf(

@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { isEnded } from '../core/session.js';
+import { isEnded, phaseOf } from '../core/session.js';
 
 type Session = DaemonSchema<'Session'>;
 type ValueRow = DaemonSchema<'UsageValueRow'>;
@@ -16,32 +16,43 @@ export function taskOf({ tags, plan_id: plan, task_key: key }: Session): string 
  * What the agents of each backend brought for their price. The sessions of one task, of the queue
  * or of a plan, are one piece of work, as are those with the same branch; any other session is one
  * of its own.
- * `exactUsd`: by the backend's own session id.
+ * `exactUsd`: by the backend's own session id. `planTasks`: the status of each by PLAN/KEY.
  */
 export function valueOf(
   sessions: readonly Session[],
   exactUsd: ReadonlyMap<string, number>,
+  planTasks: ReadonlyMap<string, string> = new Map(),
 ): DaemonSchema<'UsageValue'> {
   const byBackend = groupsOf(sessions, ({ backend }) => backend);
-  const rows = [...byBackend].map(([backend, own]) => rowOf(backend, own, exactUsd));
+  const known = { exactUsd, planTasks };
+  const rows = [...byBackend].map(([backend, own]) => rowOf(backend, own, known));
   return {
     by_backend: rows.sort((a, b) => (a.backend < b.backend ? -1 : 1)),
-    total: rowOf('all', sessions, exactUsd),
+    total: rowOf('all', sessions, known),
   };
+}
+
+interface Known {
+  exactUsd: ReadonlyMap<string, number>;
+  planTasks: ReadonlyMap<string, string>;
 }
 
 function rowOf(
   backend: string,
   sessions: readonly Session[],
-  exactUsd: ReadonlyMap<string, number>,
+  { exactUsd, planTasks }: Known,
 ): ValueRow {
   const works = [...groupsOf(sessions, workOf).values()].map((own) =>
     own.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
   );
+  const statusIn = (session: Session) => planTasks.get(taskOf(session) ?? '');
+  const isDone = (session: Session) => isFinished(session, statusIn(session));
   const finished = works.filter((own) => own.some(isDone));
-  const over = works.filter((own) => own.every((session) => isEnded(session)));
+  const over = works.filter((own) =>
+    own.every((session) => isEnded(session) && !openStatuses.has(statusIn(session) ?? '')),
+  );
   const firstTry = over.filter(([first]) => isDone(first!) && first!.restart_count === 0);
-  const merged = works.filter((own) => own.some(({ merged_at }) => typeof merged_at === 'string'));
+  const merged = works.filter((own) => own.some(isMerged));
   return {
     backend,
     sessions: sessions.length,
@@ -70,8 +81,18 @@ function workOf(session: Session): string {
   return worktree !== null && branch !== null ? `branch ${repo}\0${branch}` : `session ${id}`;
 }
 
-function isDone({ status, exit_code: code }: Session): boolean {
-  return status === 'done' && (code ?? 0) === 0;
+/** Of a task of a plan whose sessions may all have ended. */
+const openStatuses: ReadonlySet<string> = new Set(['running', 'waiting']);
+
+function isMerged({ merged_at }: Session): boolean {
+  return typeof merged_at === 'string';
+}
+
+/** A plan decides about its tasks: it has checks, and stops agents whose turn is over. */
+function isFinished(session: Session, planTask: string | undefined): boolean {
+  const phase = phaseOf(session);
+  if (isMerged(session)) return true;
+  return planTask === undefined ? phase === 'done' : planTask === 'done' && phase !== 'failed';
 }
 
 /** Over the works whose price is known. */
