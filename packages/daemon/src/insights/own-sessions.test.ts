@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test } from 'vitest';
 import { mineInsights } from './insights.js';
-import { withOwnSessions, type Session } from './own-sessions.js';
+import { withOwnSessions, workOf, type Session } from './own-sessions.js';
 
 const minute = 60_000;
 const start = Date.parse('2026-01-15T09:50:00Z');
@@ -61,10 +61,35 @@ test('runs of command lines without a transcript count as soon as they have ende
   });
 });
 
+test('a headless session was at work from its start to its end, however few its messages', () => {
+  const once = { ...transcript, lastAt: start, stretches: [], repo: '/mill-worktrees/gone' };
+  const chat = { backend: 'claude', backend_session_id: 'chat' };
+  const [session] = withOwnSessions([once], [own('x', chat)], now);
+  expect(session).toMatchObject({ repo: '/mill', firstAt: start, lastAt: start + 20 * minute });
+  expect(mineInsights([session!], options)).toMatchObject({
+    durations: { overall: { total_ms: 20 * minute }, by_repo: [{ key: '/mill' }] },
+  });
+  // It was resumed elsewhere, after its end here.
+  const later = { from: start + 15 * minute, to: start + 25 * minute };
+  const resumed = { ...once, lastAt: later.to, stretches: [later] };
+  const [longer] = withOwnSessions([resumed], [own('x', chat)], now);
+  expect([longer!.lastAt, workOf(longer!)]).toEqual([later.to, 25 * minute]);
+  // Between its starts it waited, for an unknown time.
+  const [restarted] = withOwnSessions([transcript], [own('x', { ...chat, restart_count: 1 })], now);
+  expect(workOf(restarted!)).toBe(5 * minute);
+});
+
 test('a session with a transcript is one session: its work from there, its end from here', () => {
   const [session, ...more] = withOwnSessions(
     [transcript],
-    [own('x', { backend: 'claude', backend_session_id: 'chat', status: 'errored' })],
+    [
+      own('x', {
+        backend: 'claude',
+        backend_session_id: 'chat',
+        status: 'errored',
+        driver: 'tmux',
+      }),
+    ],
     now,
   );
   expect(more).toEqual([]);

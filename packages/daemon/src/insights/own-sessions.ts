@@ -8,8 +8,8 @@ type OwnSession = DaemonSchema<'Session'>;
 
 /**
  * Merges sessions from transcripts with the daemon's own. A session in both is counted once: the
- * transcript has its activity, the daemon its name and how it ended. Most CLIs write no transcript
- * that the daemon can read, and a session that failed at start has none.
+ * transcript has its activity, the daemon its name, the time of its run and how it ended. Most CLIs
+ * write no transcript that the daemon can read, and a session that failed at start has none.
  */
 export function withOwnSessions(
   found: readonly Session[],
@@ -21,7 +21,7 @@ export function withOwnSessions(
     const key = keyOf(session.backend, session.backend_session_id ?? '');
     const transcript = byKey.get(key);
     byKey.delete(key);
-    return transcript ? joined(transcript, session) : alone(session, now);
+    return transcript ? joined(transcript, session, now) : alone(session, now);
   });
   return [...byKey.values(), ...ownSessions];
 }
@@ -30,11 +30,28 @@ function keyOf(backend: string, agent: string): string {
   return historyKey({ backend, agent });
 }
 
-function joined(transcript: Session, session: OwnSession): Session {
+function joined(transcript: Session, session: OwnSession, now: number): Session {
   const { id, name } = session;
-  // A session that ended here may have been resumed elsewhere, so its last message still counts.
+  // The transcript may name a worktree that is gone by now.
+  const repo = session.repo ?? transcript.repo;
   const ended = isEnded(session) ? { hasEnded: true, endsInFailure: hasFailed(session) } : {};
-  return { ...transcript, id, name, ...ended };
+  return { ...transcript, id, name, repo, ...ended, ...timesOf(transcript, session, now) };
+}
+
+/** A headless agent works from its start to its end, also between its messages. */
+function timesOf(transcript: Session, session: OwnSession, now: number): Partial<Session> {
+  // Between its starts it does not.
+  if (session.driver !== 'headless' || session.restart_count > 0) return {};
+  const { firstAt, lastAt, stretches } = alone(session, now);
+  // A session that ended here may have been resumed elsewhere, so its last messages still count.
+  const later = transcript.stretches
+    .filter(({ to }) => to > lastAt)
+    .map(({ from, to }) => ({ from: Math.max(from, lastAt), to }));
+  return {
+    firstAt: Math.min(firstAt, transcript.firstAt),
+    lastAt: Math.max(lastAt, transcript.lastAt),
+    stretches: [...stretches, ...later],
+  };
 }
 
 function alone(session: OwnSession, now: number): Session {
