@@ -48,12 +48,12 @@ export class Authenticator {
   identify({ headers, ip }: Request): Caller {
     const { tokens } = this.parts;
     const sent = bearerToken(headers.authorization);
-    // First, because an agent is itself also where it needs no token.
+    const access = sent !== undefined && tokens.areRequired ? tokens.accessOf(sent) : undefined;
+    if (access) return holder[access];
+    // An agent is itself also where it needs no token.
     const agent = sent === undefined ? undefined : this.parts.agentOf?.(sent);
     if (agent) return agent;
     if (!tokens.areRequired) return anyone;
-    const access = sent === undefined ? undefined : tokens.accessOf(sent);
-    if (access) return holder[access];
     if (this.#isLoggedIn(headers)) return browser;
     if (sent === undefined) {
       throw fail(
