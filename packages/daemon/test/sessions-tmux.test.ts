@@ -154,6 +154,22 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     await api.refused({ ...send, body: { text: 'hello?' } }, 409, 'SESSION_STATE');
   });
 
+  test('text for an agent that has just ended is refused, and the others go on', async ({
+    newDaemon,
+  }) => {
+    const { api, workdir } = await newDaemon();
+    const request = { prompt: 'say hello', backend: 'claude', cwd: workdir };
+    const [killed, other] = await Promise.all([spawn(api, request), spawn(api, request)]);
+    const { pid } = await until(api, killed.id, 'idle');
+    const before = await until(api, other.id, 'idle');
+    process.kill(pid!, 'SIGKILL');
+    const send = { method: 'POST', path: `/api/v1/sessions/${killed.id}:send` };
+    await api.refused({ ...send, body: { text: 'say more' } }, 409, 'SESSION_STATE');
+    await until(api, killed.id, 'errored');
+    await api.ok('POST', `/api/v1/sessions/${other.id}:send`, { text: 'say still here' });
+    expect((await until(api, other.id, 'idle')).pid).toBe(before.pid);
+  });
+
   test('a restarted agent goes on with its conversation, at rest if it was', async ({
     newDaemon,
   }) => {

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } fr
 import { rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
+import { fail } from '../../core/api.js';
 import { Turns } from '../../core/turns.js';
 import type { KnownAgent, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
 import { OutputLog, sessionsDirectory, tmuxSocket } from './session-files.js';
@@ -145,9 +146,13 @@ export class TmuxDriver implements TalkingDriver {
     const loaded = await tmux(this.#tmux, ['load-buffer', '-b', buffer, '-'], { input: text });
     if (!loaded.isOk) throw new Error(`tmux took no text: ${loaded.trouble}`);
     // As a bracketed paste for programs that support it, with its line breaks unchanged.
-    const args = ['paste-buffer', '-d', '-p', '-r', '-b', buffer, '-t', paneOf(id)];
+    const paste = `paste-buffer -d -p -r -b ${buffer} -t ${paneOf(id)}`;
+    // A paste into a pane whose program has ended crashes tmux 3.3, and with it every agent.
+    const refuse = `delete-buffer -b ${buffer} ; display-message -p ended`;
+    const args = ['if-shell', '-F', '-t', paneOf(id), '#{pane_dead}', refuse, paste];
     const pasted = await tmux(this.#tmux, args);
     if (!pasted.isOk) throw new Error(`tmux could not paste: ${pasted.trouble}`);
+    if (pasted.stdout !== '') throw fail('SESSION_STATE', 'The agent has just ended.');
   }
 
   async type(id: string, text: string): Promise<void> {
