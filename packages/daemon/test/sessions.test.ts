@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { inCampaign } from '../../../test/support/campaign.js';
@@ -233,6 +233,41 @@ test('a worktree is made on its branch and goes with the session, unless work wo
   const branches = gitIn(repo, 'branch', '--format=%(refname:short)').split('\n');
   expect(branches.sort()).toEqual(['ahead', 'dirty', 'main', 'merged']);
   await api.refused({ path: `/api/v1/sessions/${clean.id}` }, 404, 'SESSION_NOT_FOUND');
+});
+
+test('a worktree is worked in, also where a directory of the repository is named', async ({
+  newDaemon,
+}) => {
+  const { api, home } = await newDaemon();
+  const repo = newRepo(join(home, 'mill'));
+  mkdirSync(join(repo, 'deep'));
+  writeFileSync(join(repo, 'deep', 'kept.txt'), '');
+  gitIn(repo, 'add', '.');
+  gitIn(repo, 'commit', '--quiet', '--message=deep');
+  mkdirSync(join(repo, 'not-in-git'));
+  symlinkSync(repo, join(home, 'link'));
+  const outside = join(home, 'work');
+  const spawnIn = (branch: string, place: object) =>
+    spawn(api, { prompt: 'write a.txt', backend: 'claude', driver: 'headless', branch, ...place });
+  const worked = [
+    await spawnIn('top', { cwd: repo }),
+    await spawnIn('deep', { cwd: join(repo, 'deep') }),
+    await spawnIn('linked', { cwd: join(home, 'link', 'deep') }),
+    await spawnIn('unknown', { cwd: join(repo, 'not-in-git') }),
+    await spawnIn('elsewhere', { repo, cwd: outside }),
+  ];
+  const worktree = (name: string) => join(home, 'mill-worktrees', name);
+  expect(worked.map(({ workdir }) => workdir)).toEqual([
+    worktree('top'),
+    join(worktree('deep'), 'deep'),
+    join(worktree('linked'), 'deep'),
+    worktree('unknown'),
+    outside,
+  ]);
+  for (const { id } of worked) await until(api, id, 'done');
+  expect(gitIn(repo, 'status', '--porcelain')).toBe('');
+  const { files } = await api.ok('GET', `/api/v1/sessions/${worked[1]!.id}/diff`);
+  expect(files.map(({ path }: { path: string }) => path)).toEqual(['deep/a.txt']);
 });
 
 test('spawn: an invalid value is reported by its field', async ({ newDaemon }) => {

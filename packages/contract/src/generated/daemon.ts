@@ -2615,7 +2615,7 @@ export interface components {
       model?: string;
       /** @description Path of the git repository to work in; must exist. */
       repo?: string;
-      /** @description Directory to work in; must exist. Absent means the worktree, else `repo`, else the directory the daemon runs in. */
+      /** @description Directory to work in; must exist. If it is in the repository of a new worktree, the same directory of the worktree, or its top if that is missing there. Absent means the worktree, else `repo`, else the directory the daemon runs in. */
       cwd?: string;
       /** @description Branch to work on; made if it does not exist. Naming one makes a worktree, unless `worktree` is false: then it must be checked out where the agent works. */
       branch?: components['schemas']['BranchName'];

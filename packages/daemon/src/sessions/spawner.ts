@@ -12,6 +12,7 @@ import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
 import { cliOf, prepareRun, takesModel, type ExtraCli } from './cli/command-lines.js';
 import {
   removeWorktree,
+  workdirIn,
   worktreeFor,
   worktreeTargetFor,
   type WorktreeTarget,
@@ -352,7 +353,9 @@ export async function newEntry(
     worktree: made?.path ?? null,
     branch: made?.mark.branch ?? repo?.branch ?? null,
     ...(made && { base_branch: made.mark.baseBranch, base_commit: made.mark.base }),
-    workdir: target.cwd ?? made?.path ?? request.repo ?? process.cwd(),
+    workdir: made
+      ? await workdirIn(made.path, target)
+      : (target.cwd ?? request.repo ?? process.cwd()),
     prompt: request.prompt,
     tags: request.tags ?? [],
     parent_id: request.parent_id ?? null,

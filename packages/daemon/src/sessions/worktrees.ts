@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { access, constants, mkdir, readdir, realpath, rmdir, stat } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import type { WorktreeOrigin } from '../core/session.js';
 import { invalid } from '../core/api.js';
 import { git, type GitEnd, type GitParts } from '../git/run-git.js';
@@ -377,6 +377,20 @@ export async function worktreeFor(
     throw invalid(isRequested ? made.field : 'worktree', made.refusal);
   }
   return made;
+}
+
+/** Where to work in a worktree: at the place of `cwd` in it, if `cwd` is in the repository. */
+export async function workdirIn(
+  worktree: string,
+  { repo, cwd }: Pick<WorktreeTarget, 'repo' | 'cwd'>,
+): Promise<string> {
+  if (cwd === undefined) return worktree;
+  const path = relative(repo!.top, await realpath(cwd).catch(() => cwd));
+  if (path === '..' || path.startsWith('../')) return cwd;
+  const inside = join(worktree, path);
+  // A directory without files of the branch is not in it.
+  const isThere = (await stat(inside).catch(() => undefined))?.isDirectory();
+  return isThere ? inside : worktree;
 }
 
 /** Why a path is no repository to work in; undefined when it is one. */
