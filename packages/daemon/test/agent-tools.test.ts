@@ -178,6 +178,19 @@ test('depth, number and budget of its agents are limited', async () => {
   expect((await child(one)) as Started).toMatchObject({ id: expect.any(String) });
 });
 
+test('agents that are started at the same moment count, too', async () => {
+  const parent = await spawn();
+  const spawning = { method: 'POST', path: '/api/v1/spawn', body: request() };
+  const replies = await Promise.all(Array.from({ length: 6 }, () => parent.as.send(spawning)));
+  expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 403, 403, 403, 403]);
+  const failing = { ...spawning, body: request({ cwd: '/nowhere/at/all' }) };
+  const { sessions } = await parent.as.ok('GET', '/api/v1/sessions');
+  for (const { id } of sessions) await api.ok('POST', `/api/v1/sessions/${id}:stop`);
+  const refused = await Promise.all([failing, failing].map((each) => parent.as.send(each)));
+  expect(refused.map(({ status }) => status)).toEqual([400, 400]);
+  expect((await parent.as.send(spawning)).status).toBe(201);
+});
+
 test('a question of an agent goes to a person, and the answer comes back', async () => {
   const agent = await spawn();
   const call = await mcp(agent.token);

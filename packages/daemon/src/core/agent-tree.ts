@@ -41,19 +41,22 @@ export function descendantsOf<Each extends Node>(sessions: readonly Each[], id: 
 export interface TreeLimits {
   maxDepth: number;
   maxChildren: number;
+  /** Children that are being started, and are no sessions yet. */
+  starting?: number;
 }
 
 /** Why an agent cannot start another one; undefined when it can. */
 export function treeObstacle(
   sessions: readonly Session[],
   parent: string,
-  { maxDepth, maxChildren }: TreeLimits,
+  { maxDepth, maxChildren, starting = 0 }: TreeLimits,
 ): string | undefined {
   const depth = lineageOf(sessions, parent).length + 1;
   if (depth > maxDepth) {
     return `agents can be at most ${maxDepth} deep (agents.max_depth); this one would be at depth ${depth}`;
   }
-  const running = sessions.filter((each) => each.parent_id === parent && !isEnded(each)).length;
+  const children = sessions.filter((each) => each.parent_id === parent && !isEnded(each));
+  const running = children.length + starting;
   if (running >= maxChildren) {
     return `it has ${running} running children, the most that are allowed (agents.max_children); wait for one, or stop one`;
   }

@@ -40,6 +40,8 @@ export class Spawner {
   readonly #gate: BudgetGate;
   /** Names of sessions that are not in the store yet. */
   readonly #reserved = new Set<string>();
+  /** Requests whose sessions are not in the store yet. */
+  readonly #starting = new Set<SpawnRequest>();
   /** Requests with the same key wait for the first one, and then get the stored session. */
   readonly #turns = new Turns();
   /** Worktrees of one repository are made one after the other. */
@@ -73,22 +75,38 @@ export class Spawner {
   }
 
   async #spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
-    const { backends, settings, dataDir, clock, random, environment } = this.parts;
-    const {
-      backends: { extra },
-      worktrees,
-    } = settings.values;
-    const git = { clock, environment, runsHooks: worktrees.hooks };
+    const { backends, settings } = this.parts;
     const backend = await backendFor(backends, request.backend);
     const driver = await this.#driverFor(request, backend);
-    checkRun(backend.id, driver, request, extra);
+    checkRun(backend.id, driver, request, settings.values.backends.extra);
     if (request.parent_id !== undefined && !this.parts.store.get(request.parent_id)) {
       throw invalid(
         'parent_id',
         'is not the id of a session; GET /api/v1/sessions lists all sessions',
       );
     }
-    await this.#checkParent(request, origin);
+    this.#checkTree(request, origin);
+    // It counts from the check on, or parallel requests would all pass.
+    this.#starting.add(request);
+    try {
+      return await this.#create(request, origin, { backend: backend.id, driver });
+    } finally {
+      this.#starting.delete(request);
+    }
+  }
+
+  async #create(
+    request: SpawnRequest,
+    origin: SpawnOrigin,
+    means: { backend: string; driver: Session['driver'] },
+  ): Promise<Session> {
+    const { settings, dataDir, clock, random, environment } = this.parts;
+    const {
+      backends: { extra },
+      worktrees,
+    } = settings.values;
+    const git = { clock, environment, runsHooks: worktrees.hooks };
+    await this.#checkFamilyBudget(request);
     const target = await worktreeTargetFor(git, request);
     const entry = await this.#gate.pass(request.force ?? false, async () => {
       const now = clock.now();
@@ -103,7 +121,7 @@ export class Spawner {
         const add = async () => {
           const made = await newEntry(
             { id, now, git, dataDir, token, extra, isUsed },
-            { backend: backend.id, driver, target },
+            { ...means, target },
             { ...request, name },
             origin,
           );
@@ -119,15 +137,20 @@ export class Spawner {
     return entry.session;
   }
 
-  /** Limits of agents that start agents: depth, number, and what the family may spend. */
-  async #checkParent({ parent_id: parent }: SpawnRequest, { agent }: SpawnOrigin): Promise<void> {
+  /** Limits of agents that start agents: depth and number. */
+  #checkTree({ parent_id: parent }: SpawnRequest, { agent }: SpawnOrigin): void {
+    if (parent === undefined || agent === undefined) return;
+    const sessions = this.parts.store.all().map(({ session }) => session);
+    const { max_depth: maxDepth, max_children: maxChildren } = this.parts.settings.values.agents;
+    const starting = [...this.#starting].filter(({ parent_id: id }) => id === parent).length;
+    const obstacle = treeObstacle(sessions, parent, { maxDepth, maxChildren, starting });
+    if (obstacle !== undefined) throw fail('FORBIDDEN', `It cannot be started: ${obstacle}.`);
+  }
+
+  /** What the families of its parents may spend. */
+  async #checkFamilyBudget({ parent_id: parent }: SpawnRequest): Promise<void> {
     if (parent === undefined) return;
     const sessions = this.parts.store.all().map(({ session }) => session);
-    if (agent !== undefined) {
-      const { max_depth: maxDepth, max_children: maxChildren } = this.parts.settings.values.agents;
-      const obstacle = treeObstacle(sessions, parent, { maxDepth, maxChildren });
-      if (obstacle !== undefined) throw fail('FORBIDDEN', `It cannot be started: ${obstacle}.`);
-    }
     const limited = lineageOf(sessions, parent).filter(
       ({ budget_usd: budget }) => typeof budget === 'number',
     );
