@@ -64,6 +64,10 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
     expect(lines).toContain('● all is well');
 
+    // Ends the paste, and then the input of the agent.
+    const keys = { method: 'POST', path: `/api/v1/sessions/${id}:send` };
+    const text = 'say a\u001B[201~\u0004';
+    await api.refused({ ...keys, body: { text } }, 400, 'INVALID_REQUEST');
     const sent = await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'context 450k' });
     expect(sent.status).toBe('working');
     await untilIs(api, id, (session) => session.context_state, 'critical');

@@ -3044,7 +3044,7 @@ export interface components {
     };
     /** @description The text to send. */
     SendRequest: {
-      /** @description The text, sent as one paste followed by Enter. */
+      /** @description The text, sent as one paste followed by Enter. Of control characters a terminal gets only line breaks and tabs; others are refused. */
       text: string;
     };
     /** @description What became of a deleted session. */

@@ -56,4 +56,10 @@ describe('the end of a text', () => {
   test('holds nothing that a record could not', () => {
     expect(tailOf('a\0b\ud800', 100)).toBe('a\u{fffd}b\u{fffd}');
   });
+
+  test('holds no keys: it may be typed to another agent', () => {
+    expect(tailOf('a\u001B[201~\u0004\u009Bb\tc\r\nd', 100)).toBe(
+      'a\u{fffd}[201~\u{fffd}\u{fffd}b\tc\r\nd',
+    );
+  });
 });

@@ -1,4 +1,5 @@
 import { Refusal } from '@millrace/kit/errors';
+import { invalid } from '../core/api.js';
 import type { Sessions } from './port.js';
 
 const outputLines = 1_000;
@@ -24,11 +25,21 @@ export async function stopSession(sessions: Pick<Sessions, 'stop'>, id: string):
   }
 }
 
+/** Control characters. A terminal takes them for keys, which could end a paste, or its agent. */
+const keys = /[^\P{Cc}\n\r\t]/gu;
+
+/** Refuses a text that is typed into a terminal and holds keys. */
+export function checkTyped(field: string, text: string): void {
+  if (text.search(keys) === -1) return;
+  const why = 'which a terminal takes for keys; only line breaks and tabs can be typed';
+  throw invalid(field, `holds control characters, ${why}`);
+}
+
 const encoder = new TextEncoder();
 
 /** The end of a text in at most `maxBytes` of UTF-8, from the start of a line if possible. */
 export function tailOf(text: string, maxBytes: number): string {
-  const clean = text.trim().toWellFormed().replaceAll('\0', '\u{fffd}');
+  const clean = text.trim().toWellFormed().replaceAll(keys, '\u{fffd}');
   const bytes = encoder.encode(clean);
   if (bytes.length <= maxBytes) return clean;
   let from = bytes.length - maxBytes;

@@ -8,6 +8,7 @@ import { usable } from '../registry/backends.js';
 import { isEnded, type WorktreeOrigin } from '../core/session.js';
 import { isFromCall, isFromPlan, type StoredQuestion } from '../questions/question.js';
 import { adopt } from './adoption.js';
+import { checkTyped } from './answer.js';
 import { AcpDriver } from './drivers/acp.js';
 import { HeadlessDriver } from './drivers/headless.js';
 import { PermissionRequests } from '../permission-tool/requests.js';
@@ -175,6 +176,7 @@ export class AgentSessions implements Sessions {
   async send(id: string, text: string): Promise<Session> {
     const entry = this.store.need(id);
     if (text.includes('\0')) throw invalid('text', 'holds a NUL, which no agent takes');
+    if (entry.session.driver === 'tmux') checkTyped('text', text);
     const inputAt = this.#parts.clock.now();
     const { keepsPrompt } = this.#writeTo(id, 'text');
     const isTaken = await this.#parts.input.say(entry, text).catch(async (error: unknown) => {

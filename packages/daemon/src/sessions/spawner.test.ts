@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { backendFor, type Backends } from '../registry/backends.js';
-import { hashOf, nameFrom } from './spawner.js';
+import { checkRun, hashOf, nameFrom } from './spawner.js';
 
 test.each([
   ['Fix the test', 'Fix the test'],
@@ -21,6 +21,16 @@ test('a name is good for the contract, whatever the prompt', () => {
     // eslint-disable-next-line no-control-regex
     expect(name).toMatch(/^[^\x00-\x1f\x7f]{1,128}$/);
   }
+});
+
+test('a prompt that is typed holds no keys', () => {
+  const check = (driver: 'tmux' | 'headless', prompt: string) => () =>
+    checkRun('goose', driver, { prompt }, []);
+  for (const key of ['\u001B[201~', '\u0004', '\u007F', '\u009B']) {
+    expect(check('tmux', `a${key}`)).toThrow('`prompt` holds control characters');
+    expect(check('headless', `a${key}`)).not.toThrow();
+  }
+  expect(check('tmux', 'a\tb\r\nc')).not.toThrow();
 });
 
 test('two requests are the same whatever the order of their members', () => {

@@ -4,6 +4,7 @@ import type { Backend } from '../core/backend.js';
 import { fail, invalid } from '../core/api.js';
 import { backendFor, type Backends } from '../registry/backends.js';
 import { findProgram } from '../registry/programs.js';
+import { checkTyped } from './answer.js';
 import type { AcpSources } from './cli/acp-sources.js';
 import type { SessionStore } from './session-store.js';
 import type { DaemonSettings } from '../core/settings.js';
@@ -346,6 +347,7 @@ export function checkRun(
   if (driver === 'acp') return;
   const run = prepareRun(backend, extra, { cli, driver, prompt, model, session: undefined });
   if ('impossible' in run) throw invalid('prompt', `cannot be given: ${run.impossible}`);
+  if (run.paste !== undefined) checkTyped('prompt', prompt);
 }
 
 /** The session of a request that passed all gates. Makes its worktree where it is to have one. */
