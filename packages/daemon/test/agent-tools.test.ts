@@ -191,6 +191,20 @@ test('agents that are started at the same moment count, too', async () => {
   expect((await parent.as.send(spawning)).status).toBe(201);
 });
 
+test('agents do not share their idempotency keys', async () => {
+  const [one, other] = [await spawn(), await spawn()];
+  const headers = { 'idempotency-key': 'child-1' };
+  const spawning = { method: 'POST', path: '/api/v1/spawn', headers, body: request() };
+  const as = async (caller: ApiClient) => (await caller.send(spawning)).json;
+  const first = await as(one.as);
+  const second = await as(other.as);
+  const own = await as(api);
+  expect([first, second, own].map(({ parent_id: id }) => id)).toEqual([one.id, other.id, null]);
+  expect((await as(one.as)).id).toBe(first.id);
+  expect((await as(api)).id).toBe(own.id);
+  for (const { id } of [first, second, own]) await api.ok('POST', `/api/v1/sessions/${id}:stop`);
+});
+
 test('a question of an agent goes to a person, and the answer comes back', async () => {
   const agent = await spawn();
   const call = await mcp(agent.token);

@@ -45,8 +45,9 @@ export function sessionHandlers(
   return {
     spawnSession: async ({ body, headers, principal: { self: agent } }) => {
       const key = headers['Idempotency-Key'];
-      // The prefix separates callers' keys from the daemon's own.
-      const origin = { agent, ...(key !== undefined && { idempotencyKey: `api:${key}` }) };
+      // The prefix separates callers' keys from the daemon's own, and those of each agent.
+      const owner = agent === undefined ? 'api' : `agent:${agent}`;
+      const origin = { agent, ...(key !== undefined && { idempotencyKey: `${owner}:${key}` }) };
       const request = agent === undefined ? body : await childOf(agent, body);
       const { session, isReplay } = await sessions.spawn(request, origin);
       return {
