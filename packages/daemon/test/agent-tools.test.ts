@@ -124,6 +124,27 @@ test('an agent gets the tools, and starts, watches and stops agents of its own',
   });
 });
 
+test('a parent may be named by its name, and one name may not mean two', async () => {
+  const parent = await spawn({ name: 'of the family' });
+  const as = (part: object) =>
+    api.send({
+      method: 'POST',
+      path: '/api/v1/spawn',
+      headers: { 'idempotency-key': 'by-name' },
+      body: request({ parent_id: 'of the family', name: 'twin', prompt: 'end', ...part }),
+    });
+  const child = await as({});
+  expect(child.json).toMatchObject({ parent_id: parent.id });
+  expect((await as({})).json.id).toBe(child.json.id);
+  await api.ok('POST', `/api/v1/sessions/${child.json.id}:stop`);
+  const twin = await spawn({ name: 'twin' });
+  for (const { id } of [child.json, twin]) await api.ok('POST', `/api/v1/sessions/${id}:stop`);
+  expect((await as({ parent_id: 'twin' })).json.code).toBe('IDEMPOTENCY_CONFLICT');
+  const refused = { method: 'POST', path: '/api/v1/spawn', body: request({ parent_id: 'twin' }) };
+  const { detail } = await api.refused(refused, 400, 'INVALID_REQUEST');
+  expect(detail).toMatch(/`parent_id` means 2 sessions/);
+});
+
 test('its token reaches only its own agents, and ends with it', async () => {
   const [parent, other] = [await spawn(), await spawn()];
   const path = `/api/v1/sessions/${other.id}`;
@@ -206,7 +227,7 @@ test('agents do not share their idempotency keys', async () => {
 });
 
 test('a question of an agent goes to a person, and the answer comes back', async () => {
-  const agent = await spawn();
+  const agent = await spawn({ name: 'the one who asks' });
   const call = await mcp(agent.token);
   const options = ['SQLite', 'PostgreSQL'];
   const question = await call('ask_person', { title: 'Which one?', options, timeout_ms: 0 });
@@ -215,6 +236,8 @@ test('a question of an agent goes to a person, and the answer comes back', async
   const full = await mcp(token);
   const named = { title: 'For it?', session_id: agent.id, timeout_ms: 0 };
   expect(await full('ask_person', named)).toMatchObject({ kind: 'text', session_id: agent.id });
+  const byName = { ...named, session_id: 'the one who asks' };
+  expect(await full('ask_person', byName)).toMatchObject({ session_id: agent.id });
   const { questions } = await api.ok('GET', '/api/v1/questions?status=open');
   expect(questions).toContainEqual(question);
   await api.ok('POST', `/api/v1/questions/${question.id}:answer`, { option_id: '2' });

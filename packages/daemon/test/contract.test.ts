@@ -625,7 +625,10 @@ describe('every operation that is served', () => {
       if (!operation.codes.includes('SESSION_AMBIGUOUS')) continue;
       const request = good[operation.id]!;
       const path = request.path.replace(/sessions\/\w+/, 'sessions/twin');
-      const reply = await expectRefusal(open, operation, 'SESSION_AMBIGUOUS', { ...request, path });
+      const isAsking = operation.id === 'createQuestion';
+      const asked = { session_id: 'twin', title: 'Which one?' };
+      const named = { ...request, path, ...(isAsking && { body: asked }) };
+      const reply = await expectRefusal(open, operation, 'SESSION_AMBIGUOUS', named);
       expect(reply.json.candidates).toMatchObject([{ name: 'twin' }, { name: 'twin' }]);
     }
   });

@@ -99,7 +99,7 @@ function pipeTransport(from: PassThrough, to: PassThrough): Transport {
 
 /** An agent that is done at once; its session stays. */
 async function spawnAgent(): Promise<string> {
-  const body = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: daemon.home };
+  const body = { prompt: 'say hi', backend: 'claude', driver: 'headless', cwd: daemon.home };
   const headers = { authorization: `Bearer ${token}` };
   const reply = await daemon.api.send({ method: 'POST', path: '/api/v1/spawn', headers, body });
   expect([reply.status, reply.text]).toEqual([201, reply.text]);
@@ -214,6 +214,9 @@ function testTools(open: typeof overHttp): void {
       expect(forced.structuredContent).toEqual({ id, state, effective });
       expect((await mine.ok('GET', `/api/v1/sessions/${id}`)).force_compact).toBe(state);
     }
+    const { name } = await mine.ok('GET', `/api/v1/sessions/${id}`);
+    const byName = await call(client, 'set_force_compact', { id: name, state: 'inherit' });
+    expect(byName.structuredContent).toMatchObject({ id });
 
     const standings = await call(client, 'get_branch_status');
     expectSchema('BranchStandings', standings.structuredContent);

@@ -683,6 +683,7 @@ export const daemonOperations = {
       'UNAUTHENTICATED',
       'FORBIDDEN',
       'SESSION_NOT_FOUND',
+      'SESSION_AMBIGUOUS',
       'SESSION_STATE',
       'PAYLOAD_TOO_LARGE',
       'UNSUPPORTED_MEDIA_TYPE',

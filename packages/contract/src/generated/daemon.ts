@@ -2633,7 +2633,7 @@ export interface components {
        * @default []
        */
       tags?: components['schemas']['Tag'][];
-      /** @description The session this one was started by; must exist. */
+      /** @description The session this one was started by, by its id or name; must exist. */
       parent_id?: string;
       /** @description Most dollars (list prices) for this agent and those that it starts; once they are spent it can start no more. */
       budget_usd?: number;
@@ -3373,7 +3373,7 @@ export interface components {
     };
     /** @description The winner of a race. */
     PickRequest: {
-      /** @description The session whose work is taken; it must have ended well. */
+      /** @description The session whose work is taken, by its id or name; it must have ended well. */
       session_id: string;
     };
     /** @description Who claims a task. */
@@ -3574,7 +3574,7 @@ export interface components {
     };
     /** @description A question for a person. */
     AskRequest: {
-      /** @description The session that asks; an agent's token may leave it out. */
+      /** @description The session that asks, by its id or name; an agent's token may leave it out. */
       session_id?: string;
       /** @description The question in one line. */
       title: string;
@@ -4276,15 +4276,6 @@ export interface components {
     };
     /** @description The session's status does not allow this. */
     SessionState: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The session's status does not allow this. */
-    SessionEnded: {
       headers: {
         [name: string]: unknown;
       };
@@ -6428,7 +6419,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
-      409: components['responses']['SessionEnded'];
+      409: components['responses']['SessionState'];
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];

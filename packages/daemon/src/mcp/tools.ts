@@ -158,7 +158,7 @@ export const tools: readonly Tool[] = [
       '`on`, `off`, or `inherit` to follow the setting. An interrupted turn is lost.',
     annotations: changes,
     input: {
-      id: sessionId,
+      id: agentId,
       state: { contract: 'ForceCompactChoice', description: 'The new override.' },
     },
     output: { contract: 'ForceCompactState' },
@@ -332,7 +332,7 @@ export const tools: readonly Tool[] = [
       },
       id: { ...sessionId, description: 'A question asked before, to wait again.', isOptional },
       session_id: {
-        ...sessionId,
+        ...agentId,
         description: 'The agent to ask for; needed unless an agent of the daemon asks itself.',
         isOptional,
       },

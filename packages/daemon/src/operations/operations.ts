@@ -220,10 +220,15 @@ export async function createQuestion(
     signal,
   }: { agent: string | undefined; random: Random; clock: Clock; signal: AbortSignal },
 ): Promise<DaemonSchema<'Question'>> {
-  const { session_id: id = agent, title, body = '', options = [], wait_ms: waitMs = 0 } = request;
-  if (id === undefined) throw invalid('session_id', 'is needed, unless an agent asks itself');
-  const session = await context.sessions.find(id);
-  if (!session) throw fail('SESSION_NOT_FOUND', `There is no session "${id.slice(0, 64)}".`);
+  const {
+    session_id: words = agent,
+    title,
+    body = '',
+    options = [],
+    wait_ms: waitMs = 0,
+  } = request;
+  if (words === undefined) throw invalid('session_id', 'is needed, unless an agent asks itself');
+  const session = await getSession(context, words);
   if (isEnded(session)) {
     throw fail('SESSION_STATE', `${session.name} has ended, so it cannot ask anything.`);
   }

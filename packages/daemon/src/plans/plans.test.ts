@@ -72,7 +72,8 @@ test('race: branches that lost stay for seven days, and no longer', async () => 
   });
   const waiting = async () => (await plans.get(who, id)).tasks[0]!.waiting_for;
   await vi.waitFor(async () => expect(await waiting()).toBe('pick'), patience);
-  await plans.pick(who, id, 'work', winner!.session);
+  sessions.set(winner!.session, { name: 'the better one' });
+  await plans.pick(who, id, 'work', 'the better one');
   const status = async () => (await plans.get(who, id)).status;
   await vi.waitFor(async () => expect(await status()).toBe('done'), patience);
   const branches = () => repo.git('branch', '--format=%(refname:short)').split('\n');

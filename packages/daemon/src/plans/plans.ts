@@ -11,7 +11,7 @@ import {
 } from '@millrace/worker';
 import { descendantsOf } from '../core/agent-tree.js';
 import { beyondRights, fail, invalid, type Caller } from '../core/api.js';
-import { isEnded } from '../core/session.js';
+import { isEnded, sessionsMeant } from '../core/session.js';
 import { Turns } from '../core/turns.js';
 import type { Backends } from '../registry/backends.js';
 import type { Questions } from '../questions/questions.js';
@@ -219,11 +219,15 @@ export class Plans {
     }
   }
 
-  async pick(who: Who, id: string, key: string, sessionId: string): Promise<StoredPlan> {
+  async pick(who: Who, id: string, key: string, words: string): Promise<StoredPlan> {
     await this.get(who, id);
+    const sessions = await this.parts.sessions.list();
     const after = await this.#changeTask(id, key, (task) => {
       const { race, status, waiting_for: what } = task;
-      const entry = race.find((each) => each.session_id === sessionId);
+      const racing = sessions.filter((each) => race.some(({ session_id: own }) => own === each.id));
+      const [meant, ...others] = sessionsMeant(racing, words);
+      const sessionId = others.length === 0 ? meant?.id : undefined;
+      const entry = race.find((each) => each.session_id === (sessionId ?? words));
       if (what !== 'pick') {
         const why = race.length === 0 ? 'has no race' : `is ${status} and waits for no pick`;
         throw planState(`The task ${key} ${why}.`);
@@ -235,7 +239,8 @@ export class Plans {
       const entries = race.map((each) => ({ ...each, picked: each === entry }));
       return { status: 'running', waiting_for: null, race: entries };
     });
-    await this.#signal(id, key, 'pick', { session_id: sessionId });
+    const picked = taskOf(after, key).race.find((entry) => entry.picked);
+    await this.#signal(id, key, 'pick', { session_id: picked!.session_id });
     return after;
   }
 

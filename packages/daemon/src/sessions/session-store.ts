@@ -13,6 +13,9 @@ export interface SpawnKey {
   sessionId: string;
 }
 
+/** The key of a session that is added. */
+export type NewKey = { name: string } & Omit<SpawnKey, 'sessionId'>;
+
 const keyLifeMs = 86_400_000;
 const collections = { sessions: 'sessions', handles: 'session_handles', keys: 'spawn_keys' };
 
@@ -64,7 +67,7 @@ export class SessionStore {
     return () => void this.#listeners.delete(listener);
   }
 
-  async add(entry: Entry, key?: { name: string } & Omit<SpawnKey, 'sessionId'>): Promise<void> {
+  async add(entry: Entry, key?: NewKey): Promise<void> {
     const { session, handle } = entry;
     await this.database.transact((target) => {
       putSession(target, session);

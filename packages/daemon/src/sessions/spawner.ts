@@ -6,7 +6,7 @@ import { backendFor, type Backends } from '../registry/backends.js';
 import { findProgram } from '../registry/programs.js';
 import { checkTyped } from './answer.js';
 import type { AcpSources } from './cli/acp-sources.js';
-import type { SessionStore } from './session-store.js';
+import type { NewKey, SessionStore } from './session-store.js';
 import type { DaemonSettings } from '../core/settings.js';
 import type { SessionSettings } from './cli/settings.js';
 import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
@@ -21,7 +21,14 @@ import {
 import type { GitParts } from '../git/run-git.js';
 import { createHash } from 'node:crypto';
 import { formatTimestamp } from '@millrace/kit/units';
-import { freeName, isEnded, isLive, type Handle, type WorktreeOrigin } from '../core/session.js';
+import {
+  freeName,
+  isEnded,
+  isLive,
+  sessionsMeant,
+  type Handle,
+  type WorktreeOrigin,
+} from '../core/session.js';
 import { descendantsOf, lineageOf, treeObstacle } from '../core/agent-tree.js';
 import { Turns } from '../core/turns.js';
 import { budgetVerdict, type Reservation } from '../core/budget.js';
@@ -75,22 +82,20 @@ export class Spawner {
     return { session: await this.#spawn(request, origin), isReplay: false };
   }
 
-  async #spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
+  async #spawn(given: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
     const { backends, settings } = this.parts;
-    const backend = await backendFor(backends, request.backend);
-    const driver = await this.#driverFor(request, backend);
-    checkRun(backend.id, driver, request, settings.values.backends.extra);
-    if (request.parent_id !== undefined && !this.parts.store.get(request.parent_id)) {
-      throw invalid(
-        'parent_id',
-        'is not the id of a session; GET /api/v1/sessions lists all sessions',
-      );
-    }
+    const backend = await backendFor(backends, given.backend);
+    const driver = await this.#driverFor(given, backend);
+    checkRun(backend.id, driver, given, settings.values.backends.extra);
+    const request = this.#withParent(given);
+    const { idempotencyKey } = origin;
+    const key =
+      idempotencyKey === undefined ? undefined : { name: idempotencyKey, hash: hashOf(given) };
     this.#checkTree(request, origin);
     // It counts from the check on, or parallel requests would all pass.
     this.#starting.add(request);
     try {
-      return await this.#create(request, origin, { backend: backend.id, driver });
+      return await this.#create(request, origin, { backend: backend.id, driver, key });
     } finally {
       this.#starting.delete(request);
     }
@@ -99,7 +104,7 @@ export class Spawner {
   async #create(
     request: SpawnRequest,
     origin: SpawnOrigin,
-    means: { backend: string; driver: Session['driver'] },
+    { key, ...means }: { backend: string; driver: Session['driver']; key: NewKey | undefined },
   ): Promise<Session> {
     const { settings, dataDir, clock, random, environment } = this.parts;
     const {
@@ -113,9 +118,6 @@ export class Spawner {
       const now = clock.now();
       const id = random.ulid(now);
       const token = Buffer.from(random.bytes(16)).toString('hex');
-      const { idempotencyKey } = origin;
-      const key =
-        idempotencyKey === undefined ? undefined : { name: idempotencyKey, hash: hashOf(request) };
       return this.#withName(request.name ?? nameFrom(request.prompt), async (name) => {
         const isUsed = (path: string) =>
           this.parts.store.all().some(({ session }) => session.worktree === path);
@@ -136,6 +138,19 @@ export class Spawner {
       });
     });
     return entry.session;
+  }
+
+  /** With the id of the parent, which may be named by its name or a prefix of its id. */
+  #withParent(request: SpawnRequest): SpawnRequest {
+    const { parent_id: words } = request;
+    if (words === undefined) return { ...request };
+    const sessions = this.parts.store.all().map(({ session }) => session);
+    const [parent, ...others] = sessionsMeant(sessions, words);
+    const next = 'GET /api/v1/sessions lists all sessions';
+    if (!parent) throw invalid('parent_id', `is not the id or name of a session; ${next}`);
+    const count = others.length + 1;
+    if (count > 1) throw invalid('parent_id', `means ${count} sessions, so use an id; ${next}`);
+    return { ...request, parent_id: parent.id };
   }
 
   /** Limits of agents that start agents: depth and number. */
