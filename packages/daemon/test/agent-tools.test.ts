@@ -22,7 +22,8 @@ const program = `
     require('node:path').join('${'$'}{HOME}', 'seen-' + process.env.MILLRACE_AGENT_ID + '.json'),
     JSON.stringify({ args, url: process.env.MILLRACE_URL, token: process.env.MILLRACE_TOKEN }),
   );
-  console.log(JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text: 'hello' }] } }));
+  const text = prompt.includes('tell all') ? '日'.repeat(6_000) : 'hello';
+  console.log(JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text }] } }));
   if (!prompt.includes('end')) setInterval(() => {}, 1000);`;
 
 /** The search path of a daemon with this home. */
@@ -122,6 +123,14 @@ test('an agent gets the tools, and starts, watches and stops agents of its own',
     output: expect.stringContaining('hello'),
     diff: null,
   });
+});
+
+test('a long answer is read from the start of a character', async () => {
+  const { id } = await spawn({ prompt: 'tell all, then end' });
+  const { timed_out: isOut } = await api.ok('POST', `/api/v1/sessions/${id}:wait`, {});
+  expect(isOut).toBe(false);
+  const { output } = await (await mcp(token))('read_agent', { id });
+  expect(output).toBe('日'.repeat(5_461));
 });
 
 test('a parent may be named by its name, and one name may not mean two', async () => {

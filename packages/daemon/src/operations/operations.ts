@@ -6,6 +6,7 @@ import { fail, invalid } from '../core/api.js';
 import { valueOf } from '../spend/value.js';
 import { isEnded, sessionsMeant } from '../core/session.js';
 import { callRef } from '../questions/question.js';
+import { tailOf } from '../sessions/answer.js';
 import type { DaemonContext } from './context.js';
 import { boardColumns, columnOf } from '../core/board.js';
 import { isForced } from '../core/guard.js';
@@ -157,7 +158,7 @@ export async function getSessionSummary(
   const { sessions, workbench } = context;
   const session = await getSession(context, words);
   const answer = (await sessions.lastAnswer(session.id)) ?? (await outputOf(sessions, session.id));
-  const output = Buffer.from(answer).subarray(-maxOutputBytes).toString('utf8');
+  const output = tailOf(answer, maxOutputBytes);
   // A directory without git, or one that is gone, has no changes to show.
   const diff = await workbench.diff(session, undefined).catch((error: unknown) => {
     if (error instanceof Refusal) return null;
