@@ -208,6 +208,23 @@ test('depth, number and budget of its agents are limited', async () => {
   expect((await child(one)) as Started).toMatchObject({ id: expect.any(String) });
 });
 
+test('a session that is deleted stays between those above and below it', async () => {
+  const one = await spawn();
+  const child = async (of: Started) => {
+    const spawning = { method: 'POST', path: '/api/v1/spawn', body: request() };
+    return started((await of.as.send(spawning)).json.id);
+  };
+  const two = await child(one);
+  const three = await child(two);
+  const path = `/api/v1/sessions/${three.id}`;
+  expect((await api.ok('GET', path)).ancestors).toEqual([two.id, one.id]);
+  await api.ok('DELETE', `/api/v1/sessions/${two.id}`);
+  const spawning = { method: 'POST', path: '/api/v1/spawn', body: request() };
+  const { detail } = await three.as.refused(spawning, 403, 'FORBIDDEN');
+  expect(detail).toMatch(/this one would be at depth 4/);
+  expect(await one.as.ok('POST', `${path}:stop`)).toMatchObject({ status: 'done' });
+});
+
 test('agents that are started at the same moment count, too', async () => {
   const parent = await spawn();
   const spawning = { method: 'POST', path: '/api/v1/spawn', body: request() };

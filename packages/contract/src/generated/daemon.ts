@@ -2714,6 +2714,8 @@ export interface components {
       tags: components['schemas']['Tag'][];
       /** @description The session that started it; `null` when none. */
       parent_id: string | null;
+      /** @description The sessions above it, `parent_id` first, also those that were deleted. Absent when none. */
+      ancestors?: string[];
       /** @description Its process; `null` when none runs. */
       pid: number | null;
       /** @description How its process ended; `null` while it runs or when unknown. */

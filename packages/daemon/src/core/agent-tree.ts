@@ -18,24 +18,30 @@ export function agentOf(
   return timingSafeEqual(Buffer.from(token), Buffer.from(wanted)) ? id : undefined;
 }
 
-type Node = Pick<Session, 'id' | 'parent_id'>;
+type Node = Pick<Session, 'id' | 'parent_id' | 'ancestors'>;
+
+/** The ids of those above a session, its parent first, also of those that were deleted. */
+export function ancestorsOf(
+  sessions: readonly Node[],
+  { parent_id: parentId, ancestors }: Node,
+): string[] {
+  if (ancestors || parentId === null) return ancestors ?? [];
+  // Sessions of earlier versions have only their parent.
+  const parent = sessions.find(({ id }) => id === parentId);
+  return [parentId, ...(parent ? ancestorsOf(sessions, parent) : [])];
+}
 
 /** The session and those above it, itself first. */
 export function lineageOf<Each extends Node>(sessions: readonly Each[], id: string): Each[] {
-  const byId = new Map(sessions.map((session) => [session.id, session]));
-  const lineage: Each[] = [];
-  for (let at = byId.get(id); at && !lineage.includes(at); at = byId.get(at.parent_id ?? '')) {
-    lineage.push(at);
-  }
-  return lineage;
+  const self = sessions.find((each) => each.id === id);
+  if (!self) return [];
+  const above = ancestorsOf(sessions, self);
+  return [self, ...above.flatMap((each) => sessions.filter((session) => session.id === each))];
 }
 
 /** The sessions that a session has started, directly or not. */
 export function descendantsOf<Each extends Node>(sessions: readonly Each[], id: string): Each[] {
-  return sessions.filter(
-    (session) =>
-      session.id !== id && lineageOf(sessions, session.id).some((each) => each.id === id),
-  );
+  return sessions.filter((session) => ancestorsOf(sessions, session).includes(id));
 }
 
 export interface TreeLimits {
@@ -51,7 +57,8 @@ export function treeObstacle(
   parent: string,
   { maxDepth, maxChildren, starting = 0 }: TreeLimits,
 ): string | undefined {
-  const depth = lineageOf(sessions, parent).length + 1;
+  const self = sessions.find(({ id }) => id === parent);
+  const depth = self ? ancestorsOf(sessions, self).length + 2 : 1;
   if (depth > maxDepth) {
     return `agents can be at most ${maxDepth} deep (agents.max_depth); this one would be at depth ${depth}`;
   }

@@ -29,7 +29,7 @@ import {
   type Handle,
   type WorktreeOrigin,
 } from '../core/session.js';
-import { descendantsOf, lineageOf, treeObstacle } from '../core/agent-tree.js';
+import { ancestorsOf, descendantsOf, lineageOf, treeObstacle } from '../core/agent-tree.js';
 import { Turns } from '../core/turns.js';
 import { budgetVerdict, type Reservation } from '../core/budget.js';
 
@@ -41,6 +41,14 @@ export interface SpawnerParts extends World {
   settings: SessionSettings;
   readSpend: () => Promise<Rollup>;
   acp: Pick<AcpSources, 'find'>;
+}
+
+/** What was decided about a request. */
+interface Means {
+  backend: string;
+  driver: Session['driver'];
+  key: NewKey | undefined;
+  ancestors: string[] | undefined;
 }
 
 /** Checks spawn requests and creates their sessions. */
@@ -91,11 +99,13 @@ export class Spawner {
     const { idempotencyKey } = origin;
     const key =
       idempotencyKey === undefined ? undefined : { name: idempotencyKey, hash: hashOf(given) };
+    const parent = this.parts.store.get(request.parent_id ?? '')?.session;
+    const ancestors = parent && [parent.id, ...ancestorsOf(this.#sessions, parent)];
     this.#checkTree(request, origin);
     // It counts from the check on, or parallel requests would all pass.
     this.#starting.add(request);
     try {
-      return await this.#create(request, origin, { backend: backend.id, driver, key });
+      return await this.#create(request, origin, { backend: backend.id, driver, key, ancestors });
     } finally {
       this.#starting.delete(request);
     }
@@ -104,7 +114,7 @@ export class Spawner {
   async #create(
     request: SpawnRequest,
     origin: SpawnOrigin,
-    { key, ...means }: { backend: string; driver: Session['driver']; key: NewKey | undefined },
+    { key, ancestors, ...means }: Means,
   ): Promise<Session> {
     const { settings, dataDir, clock, random, environment } = this.parts;
     const {
@@ -123,7 +133,7 @@ export class Spawner {
           this.parts.store.all().some(({ session }) => session.worktree === path);
         const add = async () => {
           const made = await newEntry(
-            { id, now, git, dataDir, token, extra, isUsed },
+            { id, now, git, dataDir, token, extra, isUsed, ancestors },
             { ...means, target },
             { ...request, name },
             origin,
@@ -140,12 +150,15 @@ export class Spawner {
     return entry.session;
   }
 
+  get #sessions(): Session[] {
+    return this.parts.store.all().map(({ session }) => session);
+  }
+
   /** With the id of the parent, which may be named by its name or a prefix of its id. */
   #withParent(request: SpawnRequest): SpawnRequest {
     const { parent_id: words } = request;
     if (words === undefined) return { ...request };
-    const sessions = this.parts.store.all().map(({ session }) => session);
-    const [parent, ...others] = sessionsMeant(sessions, words);
+    const [parent, ...others] = sessionsMeant(this.#sessions, words);
     const next = 'GET /api/v1/sessions lists all sessions';
     if (!parent) throw invalid('parent_id', `is not the id or name of a session; ${next}`);
     const count = others.length + 1;
@@ -156,17 +169,16 @@ export class Spawner {
   /** Limits of agents that start agents: depth and number. */
   #checkTree({ parent_id: parent }: SpawnRequest, { agent }: SpawnOrigin): void {
     if (parent === undefined || agent === undefined) return;
-    const sessions = this.parts.store.all().map(({ session }) => session);
     const { max_depth: maxDepth, max_children: maxChildren } = this.parts.settings.values.agents;
     const starting = [...this.#starting].filter(({ parent_id: id }) => id === parent).length;
-    const obstacle = treeObstacle(sessions, parent, { maxDepth, maxChildren, starting });
+    const obstacle = treeObstacle(this.#sessions, parent, { maxDepth, maxChildren, starting });
     if (obstacle !== undefined) throw fail('FORBIDDEN', `It cannot be started: ${obstacle}.`);
   }
 
   /** What the families of its parents may spend. */
   async #checkFamilyBudget({ parent_id: parent }: SpawnRequest): Promise<void> {
     if (parent === undefined) return;
-    const sessions = this.parts.store.all().map(({ session }) => session);
+    const sessions = this.#sessions;
     const limited = lineageOf(sessions, parent).filter(
       ({ budget_usd: budget }) => typeof budget === 'number',
     );
@@ -190,8 +202,7 @@ export class Spawner {
 
   /** Runs with the wanted name or a free variant of it, which stays reserved meanwhile. */
   async #withName<Result>(wanted: string, run: (name: string) => Promise<Result>): Promise<Result> {
-    const sessions = this.parts.store.all().map(({ session }) => session);
-    const live = sessions.filter(isLive).map((each) => each.name);
+    const live = this.#sessions.filter(isLive).map((each) => each.name);
     const name = freeName(wanted, new Set([...live, ...this.#reserved]));
     this.#reserved.add(name);
     try {
@@ -341,6 +352,8 @@ export interface NewEntryParts {
   token: string;
   extra: readonly ExtraCli[];
   isUsed: (path: string) => boolean;
+  /** Undefined without a parent. */
+  ancestors: string[] | undefined;
 }
 
 /** Refuses what the backend's command line cannot do, before anything is created. */
@@ -399,6 +412,7 @@ export async function newEntry(
     prompt: request.prompt,
     tags: request.tags ?? [],
     parent_id: request.parent_id ?? null,
+    ...(parts.ancestors && { ancestors: parts.ancestors }),
     ...(request.budget_usd !== undefined && { budget_usd: request.budget_usd }),
     pid: null,
     exit_code: null,
