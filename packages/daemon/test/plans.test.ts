@@ -202,6 +202,20 @@ test('race, review and merge gate: pick one, findings go back, a yes merges', as
   expect(keys(by_task)).toContain(`${plan.id}/r`);
 }, 240_000);
 
+test('merge gate: deleting the session closes the question and fails the task', async () => {
+  const tasks = [{ key: 'a', backend: 'claude', prompt: 'write a.txt', merge: 'ask' }];
+  const plan = await create({ title: 'Deleted', repo: freshRepo(), tasks });
+  const [id] = taskIn(await waitsFor(plan.id, 'a', 'merge'), 'a').sessions;
+  const asked = `/api/v1/questions?session_id=${id}`;
+  const { questions } = await daemon.api.ok('GET', asked);
+  expect(questions).toMatchObject([{ kind: 'merge', status: 'open' }]);
+  await daemon.api.ok('DELETE', `/api/v1/sessions/${id}`);
+  const failed = taskIn(await ended(plan.id, 'failed'), 'a');
+  expect(failed).toMatchObject({ status: 'failed', waiting_for: null });
+  expect(failed.result).toBe('Its session was deleted before anybody allowed the merge.');
+  expect((await daemon.api.ok('GET', asked)).questions).toMatchObject([{ status: 'closed' }]);
+});
+
 again(
   'race: a judge picks, and a person does where it names none',
   async () => {

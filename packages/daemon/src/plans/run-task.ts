@@ -414,6 +414,9 @@ export class TaskRun {
         const question = await questions.ended(id, longMs, signal);
         signal.throwIfAborted();
         if (question.status === 'open') continue;
+        if (question.status === 'closed') {
+          throw new TaskFailure('Its session was deleted before anybody allowed the merge.');
+        }
         await this.#show({ status: 'running', waiting_for: null });
         return question.answer;
       }

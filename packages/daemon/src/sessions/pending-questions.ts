@@ -145,10 +145,11 @@ export class PendingQuestions {
   }
 
   async #closeAll(id: string): Promise<void> {
-    const { questions } = this.parts;
+    const { questions, store } = this.parts;
+    const isDeleted = !store.get(id);
     for (const { question, ref } of questions.openOf(id)) {
       // A plan asks about the work of an agent that has ended.
-      if (!isFromPlan(ref)) await questions.close(question.id);
+      if (isDeleted || !isFromPlan(ref)) await questions.close(question.id);
     }
   }
 }
