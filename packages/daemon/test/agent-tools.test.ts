@@ -229,7 +229,8 @@ test('agents that are started at the same moment count, too', async () => {
   const parent = await spawn();
   const spawning = { method: 'POST', path: '/api/v1/spawn', body: request() };
   const replies = await Promise.all(Array.from({ length: 6 }, () => parent.as.send(spawning)));
-  expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 403, 403, 403, 403]);
+  expect(replies.filter(({ status }) => status === 201)).toHaveLength(2);
+  expect(replies.filter(({ status }) => status === 403)).toHaveLength(4);
   const failing = { ...spawning, body: request({ cwd: '/nowhere/at/all' }) };
   const { sessions } = await parent.as.ok('GET', '/api/v1/sessions');
   for (const { id } of sessions) await api.ok('POST', `/api/v1/sessions/${id}:stop`);

@@ -626,8 +626,8 @@ describe('every operation that is served', () => {
       const request = good[operation.id]!;
       const path = request.path.replace(/sessions\/\w+/, 'sessions/twin');
       const isAsking = operation.id === 'createQuestion';
-      const asked = { session_id: 'twin', title: 'Which one?' };
-      const named = { ...request, path, ...(isAsking && { body: asked }) };
+      const question = { session_id: 'twin', title: 'Which one?' };
+      const named = { ...request, path, ...(isAsking && { body: question }) };
       const reply = await expectRefusal(open, operation, 'SESSION_AMBIGUOUS', named);
       expect(reply.json.candidates).toMatchObject([{ name: 'twin' }, { name: 'twin' }]);
     }

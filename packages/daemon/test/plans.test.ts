@@ -206,14 +206,14 @@ test('merge gate: deleting the session closes the question and fails the task', 
   const tasks = [{ key: 'a', backend: 'claude', prompt: 'write a.txt', merge: 'ask' }];
   const plan = await create({ title: 'Deleted', repo: freshRepo(), tasks });
   const [id] = taskIn(await waitsFor(plan.id, 'a', 'merge'), 'a').sessions;
-  const asked = `/api/v1/questions?session_id=${id}`;
-  const { questions } = await daemon.api.ok('GET', asked);
+  const list = `/api/v1/questions?session_id=${id}`;
+  const { questions } = await daemon.api.ok('GET', list);
   expect(questions).toMatchObject([{ kind: 'merge', status: 'open' }]);
   await daemon.api.ok('DELETE', `/api/v1/sessions/${id}`);
   const failed = taskIn(await ended(plan.id, 'failed'), 'a');
   expect(failed).toMatchObject({ status: 'failed', waiting_for: null });
   expect(failed.result).toBe('Its session was deleted before anybody allowed the merge.');
-  expect((await daemon.api.ok('GET', asked)).questions).toMatchObject([{ status: 'closed' }]);
+  expect((await daemon.api.ok('GET', list)).questions).toMatchObject([{ status: 'closed' }]);
 });
 
 again(
