@@ -11,14 +11,17 @@ import { kernelBlock, VectorKernel } from './vector-kernel.js';
 
 /*
  * Up to 10,000 vectors are compared one by one. Above, int8 codes of all vectors are compared in
- * memory, the nearest ones again with their numbers. The codes are read from the entries of the
- * index when a query needs them first, at most 64 MiB for each index, and belong to one commit:
- * records that changed since are compared one by one. See docs/decisions/0058-vector-codes.md.
+ * memory, and with their numbers all that may be among the nearest by the error of their codes. The
+ * codes are read from the entries of the index when a query needs them first, at most 64 MiB for
+ * each index, and belong to one commit: records that changed since are compared one by one. See
+ * docs/decisions/0058-vector-codes.md.
  */
 const maxExact = 10_000;
 const maxCodeBytes = 64 * 2 ** 20;
 /** Read again when more than one of this many has changed. */
 const staleShare = 20;
+/** When the codes leave more than one of this many, all vectors are read in their order instead. */
+const scanShare = 8;
 
 export interface NearHit {
   readonly id: string;
@@ -42,7 +45,7 @@ export async function nearHits(
 ): Promise<NearResult> {
   const index = vectorIndex(source, near);
   const { metric = 'cosine' } = index.compiled.definition;
-  const search = new NearSearch(source, index, near, similarityOf(metric, near.vector));
+  const search = new NearSearch(source, index, near, metric);
   const isMatch = compilePredicate(condition);
   search.test = (id) => {
     const image = imageOf(id);
@@ -50,12 +53,11 @@ export async function nearHits(
   };
   const isExact = !codesAt(source, index) && (await search.all(maxExact));
   const codes = isExact ? undefined : await codesOf(source, index);
-  if (codes) await search.nearestOf(codes);
-  else if (!isExact) await search.all(Infinity);
+  const isByCodes = codes !== undefined && (await search.nearestOf(codes));
+  if (!isExact && !isByCodes) await search.all(Infinity);
   for (const image of overlaid(source)) search.compareIndexed(idOf(image));
-  const note = codes
-    ? 'Approximate nearest neighbours by int8 codes of all vectors, the best compared exactly: ' +
-      'recall 0.99 or more.'
+  const note = isByCodes
+    ? 'Exact nearest neighbours by int8 codes of all vectors, the best compared exactly: recall 1.'
     : 'Exact nearest neighbours: recall 1.';
   return { hits: search.best.all(), index, rows: search.rows, note };
 }
@@ -80,8 +82,16 @@ function vectorIndex({ collection }: QuerySource, { field, vector }: CheckedNear
 const everyEntry = { start: Buffer.of(0), end: Buffer.of(0xff) };
 const chunkRows = 1_024;
 
-/** Receives the place of an id, and its stored vector: `undefined` where there is none. */
-type VectorVisit = (key: Uint8Array, idAt: number, vector: Float32Array | undefined) => boolean;
+/**
+ * Receives the place of an id, its stored vector (`undefined` where there is none), and how far that
+ * may be from the vector of the record.
+ */
+type VectorVisit = (
+  key: Uint8Array,
+  idAt: number,
+  vector: Float32Array | undefined,
+  error: number,
+) => boolean;
 
 /** Calls `visit` with every entry; true ends a chunk, after which `isOver` decides. */
 async function eachVector(
@@ -90,13 +100,18 @@ async function eachVector(
   visit: VectorVisit,
   isOver: () => boolean = () => false,
 ): Promise<void> {
-  const vector = new Float32Array(compiled.definition.dims ?? 0);
+  const { dims = 0, storage } = compiled.definition;
+  const vector = new Float32Array(dims);
+  // Half of a scale in each dimension, and a little more for the last digits.
+  const errorOfScale = storage === 'int8' ? 0.5001 * Math.sqrt(dims) : 0;
   for (let start: Uint8Array | undefined = everyEntry.start; start && !isOver();) {
     let rest: Uint8Array | undefined;
     let count = 0;
     view.entryRows(id, { start, end: everyEntry.end }, (key, _start, end, value, valueEnd) => {
       const idAt = end - idLength;
-      const isFull = visit(key, idAt, decodeVector(value, valueEnd, vector) ? vector : undefined);
+      const found = decodeVector(value, valueEnd, vector) ? vector : undefined;
+      const error = found && errorOfScale > 0 ? value.readFloatLE(0) * errorOfScale : 0;
+      const isFull = visit(key, idAt, found, error);
       if (!isFull && ++count < chunkRows) return false;
       rest = Buffer.concat([vectorTag, key.subarray(idAt, end), Buffer.of(0)]);
       return true;
@@ -112,26 +127,26 @@ class NearSearch {
   test!: (id: string) => RecordImage | undefined;
   readonly #own: ReadonlySet<string>;
   readonly #vector: Float32Array;
+  readonly #similarity: Similarity;
 
   constructor(
     private readonly source: QuerySource,
     private readonly index: QueryIndex,
     private readonly near: CheckedNear,
-    private readonly similarity: (vector: ArrayLike<number>) => number,
+    private readonly metric: string,
   ) {
+    this.#similarity = similarityOf(metric, near.vector);
     this.best = new Best(near.k);
     this.#vector = new Float32Array(near.vector.length);
     const ids = [...(source.overlay?.keys() ?? [])];
     this.#own = new Set(ids.map((id) => idBytes(id).toString('latin1')));
   }
 
-  /** Compares the vector of a record, if it matches the filter. Returns whether it does. */
-  compare(id: string): boolean {
+  /** Compares the vector of a record, if it matches the filter. */
+  compare(id: string): void {
     const image = this.test(id);
     const value = image && (this.#stored(id) ?? this.#inRecord(image));
-    if (!value) return false;
-    this.best.add(id, this.similarity(value));
-    return true;
+    if (value) this.best.add(id, this.#similarity(value));
   }
 
   /**
@@ -152,6 +167,16 @@ class NearSearch {
     return Array.isArray(value) ? (value as number[]) : undefined;
   }
 
+  /** The highest score of a vector with numbers that are off by an error. */
+  #highest(vector: Float32Array, error: number): number {
+    const score = this.#similarity(vector);
+    if (error === 0) return score;
+    if (this.metric === 'dot') return score + error * lengthOf(this.near.vector);
+    if (this.metric === 'l2') return 1 / (1 + Math.max(0, 1 / score - 1 - error));
+    const minLength = lengthOf(vector) - error;
+    return minLength > 0 ? score + error / minLength : Infinity;
+  }
+
   /** As `compare`, for a record that may not be in the index. */
   compareIndexed(id: string): void {
     const image = this.test(id)?.keep();
@@ -165,11 +190,10 @@ class NearSearch {
     // Until the best are known every vector waits, and each that waits is read again. With a filter
     // that few match they stay unknown.
     let maxWaiting = enoughFor(this.near);
-    const see: VectorVisit = (key, idAt, vector) => {
+    const see: VectorVisit = (key, idAt, vector, error) => {
       count++;
-      // The best of the stored vectors, which may be rounded, are compared exactly.
-      const score = vector ? this.similarity(vector) : Infinity;
-      if (!this.best.mayTake(score)) return false;
+      // A stored vector may be rounded: all that may be among the best are compared exactly.
+      if (vector && !this.best.mayTake(this.#highest(vector, error))) return false;
       const id = latin1(key, idAt);
       if (!this.#own.has(id)) waiting.push(id);
       return waiting.length >= maxWaiting;
@@ -187,8 +211,8 @@ class NearSearch {
     return count <= max;
   }
 
-  /** Compares the nearest by their codes until enough of them match the filter. */
-  async nearestOf(codes: Codes): Promise<void> {
+  /** Compares all that may be among the best by their codes; false: too many, none is compared. */
+  async nearestOf(codes: Codes): Promise<boolean> {
     const { slice } = this.source;
     const scores = await codes.scores(this.near.vector, this.source);
     for (const [id, seq] of this.index.compiled.touched.ids) {
@@ -202,34 +226,41 @@ class NearSearch {
       const slot = codes.slots.get(name);
       if (slot !== undefined) scores[slot] = -Infinity;
     }
-    const enough = enoughFor(this.near);
-    let matches = 0;
-    for (let size = enough; matches < enough; size *= 4) {
+    const maxRows = this.rows + codes.ids.length / scanShare;
+    for (let size = enoughFor(this.near); this.rows < maxRows; size *= 4) {
       const slots = highest(scores, size);
       for (const slot of slots) {
+        // No vector that is left can have a higher score.
+        if (!this.best.mayTake(scores[slot]!)) return true;
         scores[slot] = -Infinity;
-        if (this.compare(codes.ids[slot]!)) matches++;
+        this.compare(codes.ids[slot]!);
         this.rows++;
         if (slice.spend(1_000)) await slice.pause();
       }
-      if (slots.length < size) return;
+      if (slots.length < size) return true;
     }
+    this.best.clear();
+    return false;
   }
 }
 
-/** Vectors to compare exactly, so that the best are among them. */
+/** Vectors to compare first: the best are usually among them. */
 function enoughFor({ k }: CheckedNear): number {
   return 4 * k + 32;
 }
 
-/** The int8 codes of all vectors of an index at one commit. */
+/**
+ * The int8 codes of all vectors of an index at one commit. They are of the differences from the mean
+ * of all, which may be small beside the numbers themselves; of the cosine, with lengths made 1.
+ */
 class Codes {
   readonly ids: string[] = [];
   readonly slots = new Map<string, number>();
   readonly #kernel: VectorKernel;
-  #scales = new Float32Array(maxExact);
-  /** Squares of the lengths, for l2. */
-  #squares = new Float32Array(maxExact);
+  readonly #mean: Float64Array;
+  #count = 0;
+  /** Of each vector: scale, square of the length and error of its codes, and what a score adds. */
+  #figures = new Float64Array(4 * maxExact);
 
   constructor(
     readonly seq: number,
@@ -237,42 +268,123 @@ class Codes {
     dims: number,
   ) {
     this.#kernel = new VectorKernel(dims);
+    this.#mean = new Float64Array(dims);
   }
 
-  add(id: string, vector: Float32Array): void {
+  /** All vectors are counted before the first is added. */
+  count(vector: Float32Array): void {
+    const length = this.#lengthOf(vector);
+    if (!Number.isFinite(length)) return;
+    const mean = this.#mean;
+    const share = 1 / ++this.#count;
+    for (let i = 0; i < mean.length; i++) mean[i]! += (vector[i]! / length - mean[i]!) * share;
+  }
+
+  add(id: string, vector: Float32Array, stored: number): void {
     const slot = this.ids.length;
-    if (slot === this.#scales.length) {
-      this.#scales = doubled(this.#scales);
-      this.#squares = doubled(this.#squares);
-    }
-    const scale = scaleOf(vector);
-    let squares = 0;
-    for (let i = 0; i < vector.length; i++) squares += vector[i]! ** 2;
-    quantize(vector, scale, this.#kernel.at(slot));
-    this.#squares[slot] = squares;
-    const length = this.metric === 'cosine' ? Math.sqrt(squares) : 1;
-    this.#scales[slot] = length === 0 ? 0 : scale / length;
+    if (4 * slot === this.#figures.length) this.#figures = doubled(this.#figures);
     this.ids.push(id);
     this.slots.set(id, slot);
+    const length = this.#lengthOf(vector);
+    // Both the stored vector and the one of the record have at least the length less the error.
+    const off = this.metric === 'cosine' && stored > 0 ? stored / (length - stored) : stored;
+    if (Number.isFinite(length) && off >= 0 && off < Infinity) {
+      const { scale, squares, error } = round(this.#fromMean(vector), this.#kernel.at(slot));
+      this.#figures.set([scale, squares, error + off, this.#added(vector, off)], 4 * slot);
+    } else {
+      this.#kernel.at(slot);
+      this.#figures.set([0, 0, 0, Infinity], 4 * slot);
+    }
   }
 
-  /** A score of every vector: higher is nearer. */
-  async scores(vector: Float32Array, { slice }: QuerySource): Promise<Float32Array> {
+  /** The highest score that each vector may have: higher is nearer. */
+  async scores(vector: Float32Array, { slice }: QuerySource): Promise<Float64Array> {
+    const { metric } = this;
     const count = this.ids.length;
-    const scores = new Float32Array(count);
-    const scale = scaleOf(vector);
+    const scores = new Float64Array(count);
+    const codes = new Int8Array(vector.length);
+    const { scale, squares, error } = round(this.#fromMean(vector), codes);
+    const length = Math.sqrt(squares) + error;
+    const added = this.#added(vector, 0);
     for (let from = 0; from < count; from += kernelBlock) {
       // Another query may have run since the last block.
-      quantize(vector, scale, this.#kernel.query);
+      this.#kernel.query.set(codes);
       const products = this.#kernel.products(from, Math.min(kernelBlock, count - from));
+      const figures = this.#figures.subarray(4 * from);
       for (let i = 0; i < products.length; i++) {
-        const product = products[i]! * scale * this.#scales[from + i]!;
-        scores[from + i] = this.metric === 'l2' ? 2 * product - this.#squares[from + i]! : product;
+        const product = products[i]! * scale * figures[4 * i]!;
+        const itsSquares = figures[4 * i + 1]!;
+        const itsError = figures[4 * i + 2]!;
+        let score = added + figures[4 * i + 3]!;
+        if (metric === 'dot') {
+          score += product + itsError * length + error * Math.sqrt(itsSquares);
+        } else {
+          const between = Math.sqrt(Math.max(0, squares + itsSquares - 2 * product));
+          const distance = Math.max(0, between - error - itsError);
+          score += metric === 'l2' ? 1 / (1 + distance) : -(distance ** 2) / 2;
+        }
+        scores[from + i] = score;
       }
       if (slice.spend(products.length * 100)) await slice.pause();
     }
     return scores;
   }
+
+  /**
+   * The part of a score that is of one of the two vectors, and an allowance for its last digits. The
+   * product of two vectors is that of their differences from the mean and this part of each.
+   */
+  #added(vector: Float32Array, off: number): number {
+    if (this.metric === 'l2') return 0;
+    if (this.metric === 'cosine') return (vector.some((one) => one !== 0) ? 0.5 : 0) + lastDigits;
+    const mean = this.#mean;
+    const length = lengthOf(mean);
+    const allowance = length * (off + lastDigits * (length + lengthOf(vector)));
+    return dotOf(mean, vector) - length ** 2 / 2 + allowance;
+  }
+
+  /** What the numbers are divided by. Not finite: those of an earlier version may not be. */
+  #lengthOf(vector: Float32Array): number {
+    const length = lengthOf(vector);
+    return Number.isFinite(length) && (this.metric !== 'cosine' || length === 0) ? 1 : length;
+  }
+
+  #fromMean(vector: Float32Array): Float64Array {
+    const length = this.#lengthOf(vector);
+    const from = new Float64Array(vector.length);
+    for (let i = 0; i < from.length; i++) from[i] = vector[i]! / length - this.#mean[i]!;
+    return from;
+  }
+}
+
+/** Rounds a vector to codes. The codes times the scale are no farther from it than the error. */
+function round(vector: Float64Array, codes: Int8Array) {
+  const scale = scaleOf(vector);
+  quantize(vector, scale, codes);
+  let squares = 0;
+  let errors = 0;
+  for (let i = 0; i < vector.length; i++) {
+    const rounded = codes[i]! * scale;
+    squares += rounded ** 2;
+    errors += (vector[i]! - rounded) ** 2;
+  }
+  // The last digits add a little.
+  return { scale, squares, error: Math.sqrt(errors) + 1e-7 * Math.sqrt(squares + errors) };
+}
+
+/** What a score may lose to the last digits of its numbers. */
+const lastDigits = 1e-12;
+
+function dotOf(a: Float64Array, b: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  return sum;
+}
+
+function lengthOf(vector: ArrayLike<number>): number {
+  let squares = 0;
+  for (let i = 0; i < vector.length; i++) squares += vector[i]! ** 2;
+  return Math.sqrt(squares);
 }
 
 const codesOfIndex = new WeakMap<CompiledIndex, Codes>();
@@ -314,24 +426,30 @@ async function readCodes(source: QuerySource, index: QueryIndex): Promise<Codes 
   const { metric = 'cosine', dims = 0 } = index.compiled.definition;
   const most = Math.floor(maxCodeBytes / (dims + 64));
   const codes = new Codes(source.view.seq, metric, dims);
+  let count = 0;
   let isComplete = true;
-  const add: VectorVisit = (key, idAt, vector) => {
-    isComplete &&= vector !== undefined && codes.ids.length < most;
-    if (isComplete) codes.add(latin1(key, idAt), vector!);
+  const see: VectorVisit = (_key, _idAt, vector) => {
+    isComplete &&= vector !== undefined && ++count <= most;
+    if (isComplete) codes.count(vector!);
     return false;
   };
-  await eachVector(source, index, add, () => !isComplete);
-  return isComplete ? codes : undefined;
+  await eachVector(source, index, see, () => !isComplete);
+  if (!isComplete) return undefined;
+  await eachVector(source, index, (key, idAt, vector, error) => {
+    codes.add(latin1(key, idAt), vector!, error);
+    return false;
+  });
+  return codes;
 }
 
-function doubled(numbers: Float32Array): Float32Array<ArrayBuffer> {
-  const more = new Float32Array(2 * numbers.length);
+function doubled(numbers: Float64Array): Float64Array<ArrayBuffer> {
+  const more = new Float64Array(2 * numbers.length);
   more.set(numbers);
   return more;
 }
 
 /** The places of the `size` highest scores, highest first. */
-function highest(scores: Float32Array, size: number): number[] {
+function highest(scores: Float64Array, size: number): number[] {
   let slots: number[] = [];
   let least = -Infinity;
   const cut = () => {
@@ -365,7 +483,9 @@ function valueAt(top: Json | undefined, field: string): Json | undefined {
 }
 
 /** How near a vector is: higher is nearer. */
-function similarityOf(metric: string, wanted: Float32Array): (vector: ArrayLike<number>) => number {
+type Similarity = (vector: ArrayLike<number>) => number;
+
+function similarityOf(metric: string, wanted: Float32Array): Similarity {
   const { length } = wanted;
   if (metric === 'dot') {
     return (vector) => {
@@ -401,30 +521,29 @@ export function byScore(a: NearHit, b: NearHit): number {
 
 /** The best of any number of hits. */
 class Best {
+  /** Best first. */
   #all: NearHit[] = [];
-  #worst = -Infinity;
 
   constructor(private readonly size: number) {}
 
   add(id: string, score: number): void {
-    if (this.#all.length >= 2 * this.size && score < this.#worst) return;
-    this.#all.push({ id, score });
-    if (this.#all.length < 4 * this.size) return;
-    this.#all = this.#all.sort(byScore).slice(0, 2 * this.size);
-    this.#worst = this.#all.at(-1)!.score;
+    // Numbers that an earlier version took may be too large to compare.
+    if (!Number.isFinite(score) || !this.mayTake(score)) return;
+    const hit = { id, score };
+    this.#all.splice(this.#all.findLastIndex((other) => byScore(other, hit) < 0) + 1, 0, hit);
+    this.#all.length = Math.min(this.#all.length, this.size);
   }
 
-  /** Whether a vector of about this score may be among the best. */
+  /** Whether a vector of this score may be among the best. */
   mayTake(score: number): boolean {
-    return this.#worst === -Infinity || score >= this.#worst - Math.abs(this.#worst) * 0.05;
+    return this.#all.length < this.size || !(score < this.#all.at(-1)!.score);
   }
 
   clear(): void {
     this.#all = [];
-    this.#worst = -Infinity;
   }
 
   all(): NearHit[] {
-    return this.#all.sort(byScore).slice(0, this.size);
+    return this.#all;
   }
 }
