@@ -350,6 +350,7 @@ test('REST: vectors, words and lookups', async () => {
   expect(keysOf(await find({ search: 'queue durable', near }))).toBe('abc');
   const refused: [query: object, reason: string][] = [
     [{ near: { ...near, vector: [1] } }, 'BAD_REQUEST'],
+    [{ near: { ...near, vector: [1e39, 1] } }, 'BAD_REQUEST'],
     [{ near: { ...near, k: 1001 } }, 'BAD_REQUEST'],
     [{ near: { ...near, field: 'w' } }, 'INDEX_REQUIRED'],
     [{ search: { text: 'x', fields: ['none'] } }, 'INDEX_REQUIRED'],

@@ -7,7 +7,7 @@ import { forEachValue, parsePath, plainValue, type Path, type Row } from '../val
 import { EntryEncoder, maxIndexFields } from './encoding.js';
 import { searchEntries } from './search-entries.js';
 import type { PayloadTerms } from './search-pages.js';
-import { encodeVector, vectorTag } from './vector-codes.js';
+import { encodeVector, isInRange, vectorTag } from './vector-codes.js';
 
 export interface IndexDefinition {
   /** Dotted paths into data; also `$key`, `$rev`, `$created_at`, `$updated_at`, `$expires_at`. */
@@ -122,6 +122,8 @@ export interface IndexEntries {
   unique: Uint8Array[];
   /** Stored as the value of the entries: the vector, as `vector-codes.ts` has it. */
   payload?: Buffer;
+  /** Why a new record with these entries is refused. Earlier versions took it. */
+  problem?: string;
   /** Of a search index: where the terms are in the payload. */
   terms?: PayloadTerms;
 }
@@ -225,7 +227,10 @@ function vectorEntry({ dims, storage }: IndexDefinition, path: Path): EntriesOf 
       const found = Array.isArray(value) ? `a list of ${value.length}` : 'something else';
       throw refuse('BAD_DATA', `"${path.text}" must be a vector of ${dims} numbers, not ${found}.`);
     }
-    return { ...noEntry(), values: [vectorTag], payload: encodeVector(value, storage) };
+    const entries = { ...noEntry(), values: [vectorTag], payload: encodeVector(value, storage) };
+    if (isInRange(value)) return entries;
+    const problem = `"${path.text}" must be a vector of numbers within float32, up to 3.4e38.`;
+    return { ...entries, problem };
   };
 }
 

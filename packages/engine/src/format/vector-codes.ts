@@ -17,6 +17,11 @@ export function quantize(vector: ArrayLike<number>, scale: number, to: Int8Array
   }
 }
 
+/** Whether float32 has a finite number for each of these. */
+export function isInRange(vector: readonly number[]): boolean {
+  return vector.every((one) => Number.isFinite(Math.fround(one)));
+}
+
 /**
  * A vector as it is stored beside its entry, little endian: four bytes for each number, or as int8
  * a scale of four bytes and one byte for each number.

@@ -1,6 +1,7 @@
 import { type Json, type JsonObject, refuse } from '../value/documents.js';
 import { type Path, type Row, parsePath } from '../value/path.js';
 import { suggestion } from '@millrace/kit/nearest';
+import { isInRange } from '../format/vector-codes.js';
 import { parseFilter, type Condition, type Filter, describe, sentence } from '../value/filter.js';
 import { toSortOrder, type OrderBy, type SortOrder } from './sort.js';
 
@@ -207,6 +208,7 @@ function checkNear(input: unknown): CheckedNear | undefined {
   ) {
     throw bad('near.vector', 'must be a list of numbers');
   }
+  if (!isInRange(list as number[])) throw bad('near.vector', 'has a number beyond float32');
   const count = wholeNumber(k, 'near.k') || defaultNeighbours;
   if (count > maxNeighbours) throw bad('near.k', `is ${count}; the maximum is ${maxNeighbours}`);
   return { field: path.text, vector: Float32Array.from(list as number[]), k: count };

@@ -194,6 +194,31 @@ test('vectors: a copy, a compacted file and one of rounded numbers have the same
   expect((await refusalOf(again.catalog.createIndex('docs', wrong))).message).toContain('storage');
 });
 
+test('a number beyond float32 is refused; one of an earlier version has no rank', async () => {
+  const db = await scratch.open({ collections: { docs: {} } });
+  const docs = db.collection<{ v: number[]; n?: number }>('docs');
+  // The build of an index takes records as they are, like an earlier version.
+  await docs.insertWithKey('zero', { v: [0, 0] });
+  await docs.insertWithKey('large', { v: [1e39, 1] });
+  await docs.insertWithKey('good', { v: [1, 0.1] });
+  for (const metric of ['cosine', 'dot', 'l2'] as const) {
+    await db.catalog.createIndex('docs', { vector: 'v', dims: 2, metric });
+    await db.indexesBuilt();
+    const { records } = await docs.find({ near: { field: 'v', vector: [1, 0], k: 3 } });
+    expect(records[0]!.key).toBe('good');
+    expect(records.every(({ score }) => Number.isFinite(score))).toBe(true);
+    const refusal = await refusalOf(docs.insert({ v: [1, -1e39] }));
+    expect(refusal.message).toBe(
+      'BAD_DATA: "v" must be a vector of numbers within float32, up to 3.4e38.',
+    );
+    const near = { field: 'v' as const, vector: [1e39, 1] };
+    expect((await refusalOf(docs.find({ near }))).message).toContain('beyond float32');
+    await docs.update({ key: 'large' }, { v: [1e39, 1], n: 1 });
+    await db.catalog.dropIndex('docs', 'vector:v');
+  }
+  expect(await docs.deleteByKey('large')).toBeTruthy();
+});
+
 test('the kernel multiplies like a loop, at the ends of the range of codes', () => {
   const random = seededRandom(seed);
   for (const width of [1, 16, 17, 384]) {

@@ -185,6 +185,7 @@ export class CommitBuilder {
     ) {
       return;
     }
+    if (fresh.problem !== undefined) throw refuse('BAD_DATA', fresh.problem);
     for (const values of missingFrom(fresh.unique, old.unique)) {
       this.#makeRoom(collection, index, id, values);
     }
@@ -213,7 +214,7 @@ export class CommitBuilder {
   }
 }
 
-const noEntries: IndexRows & Pick<IndexEntries, 'multi' | 'cut'> = {
+const noEntries: IndexRows & Pick<IndexEntries, 'multi' | 'cut' | 'problem'> = {
   values: [],
   unique: [],
   multi: false,
