@@ -201,8 +201,12 @@ test('a number beyond float32 is refused; one of an earlier version has no rank'
   await docs.insertWithKey('zero', { v: [0, 0] });
   await docs.insertWithKey('large', { v: [1e39, 1] });
   await docs.insertWithKey('good', { v: [1, 0.1] });
-  for (const metric of ['cosine', 'dot', 'l2'] as const) {
-    await db.catalog.createIndex('docs', { vector: 'v', dims: 2, metric });
+  const kinds = (['cosine', 'dot', 'l2'] as const).flatMap((metric) => [
+    { metric },
+    { metric, storage: 'int8' as const },
+  ]);
+  for (const kind of kinds) {
+    await db.catalog.createIndex('docs', { vector: 'v', dims: 2, ...kind });
     await db.indexesBuilt();
     const { records } = await docs.find({ near: { field: 'v', vector: [1, 0], k: 3 } });
     expect(records[0]!.key).toBe('good');

@@ -1,7 +1,7 @@
 import { idBytes, idLength, prefixed } from '../format/keys.js';
 import type { CompiledIndex } from '../format/entries.js';
 import type { RecordImage } from '../format/record.js';
-import { decodeVector, quantize, scaleOf, vectorTag } from '../format/vector-codes.js';
+import { decodeVector, isInRange, quantize, scaleOf, vectorTag } from '../format/vector-codes.js';
 import { refuse, type Json } from '../value/documents.js';
 import { compilePredicate } from '../value/predicate.js';
 import type { CheckedFind, CheckedNear } from './query.js';
@@ -164,7 +164,8 @@ class NearSearch {
 
   #inRecord(image: RecordImage): readonly number[] | undefined {
     const value = valueAt(image.top(this.near.field.split('.', 1)[0]!), this.near.field);
-    return Array.isArray(value) ? (value as number[]) : undefined;
+    // An earlier version took numbers that the index cannot hold.
+    return Array.isArray(value) && isInRange(value as number[]) ? (value as number[]) : undefined;
   }
 
   /** The highest score of a vector with numbers that are off by an error. */
@@ -527,7 +528,7 @@ class Best {
   constructor(private readonly size: number) {}
 
   add(id: string, score: number): void {
-    // Numbers that an earlier version took may be too large to compare.
+    // A stored vector of an earlier version may have numbers that are not finite.
     if (!Number.isFinite(score) || !this.mayTake(score)) return;
     const hit = { id, score };
     this.#all.splice(this.#all.findLastIndex((other) => byScore(other, hit) < 0) + 1, 0, hit);
