@@ -49,6 +49,13 @@ interface Means {
   driver: Session['driver'];
   key: NewKey | undefined;
   ancestors: string[] | undefined;
+  start: Start;
+}
+
+/** A session that is being started; in the store it counts by itself. */
+interface Start {
+  readonly parent: string | undefined;
+  id?: string;
 }
 
 /** Checks spawn requests and creates their sessions. */
@@ -56,8 +63,7 @@ export class Spawner {
   readonly #gate: BudgetGate;
   /** Names of sessions that are not in the store yet. */
   readonly #reserved = new Set<string>();
-  /** Requests whose sessions are not in the store yet. */
-  readonly #starting = new Set<SpawnRequest>();
+  readonly #starting = new Set<Start>();
   /** Requests with the same key wait for the first one, and then get the stored session. */
   readonly #turns = new Turns();
   /** Worktrees of one repository are made one after the other. */
@@ -103,18 +109,20 @@ export class Spawner {
     const ancestors = parent && [parent.id, ...ancestorsOf(this.#sessions, parent)];
     this.#checkTree(request, origin);
     // It counts from the check on, or parallel requests would all pass.
-    this.#starting.add(request);
+    const start: Start = { parent: request.parent_id };
+    this.#starting.add(start);
     try {
-      return await this.#create(request, origin, { backend: backend.id, driver, key, ancestors });
+      const means = { backend: backend.id, driver, key, ancestors, start };
+      return await this.#create(request, origin, means);
     } finally {
-      this.#starting.delete(request);
+      this.#starting.delete(start);
     }
   }
 
   async #create(
     request: SpawnRequest,
     origin: SpawnOrigin,
-    { key, ancestors, ...means }: Means,
+    { key, ancestors, start, ...means }: Means,
   ): Promise<Session> {
     const { settings, dataDir, clock, random, environment } = this.parts;
     const {
@@ -127,6 +135,7 @@ export class Spawner {
     const entry = await this.#gate.pass(request.force ?? false, async () => {
       const now = clock.now();
       const id = random.ulid(now);
+      start.id = id;
       const token = Buffer.from(random.bytes(16)).toString('hex');
       return this.#withName(request.name ?? nameFrom(request.prompt), async (name) => {
         const isUsed = (path: string) =>
@@ -170,7 +179,9 @@ export class Spawner {
   #checkTree({ parent_id: parent }: SpawnRequest, { agent }: SpawnOrigin): void {
     if (parent === undefined || agent === undefined) return;
     const { max_depth: maxDepth, max_children: maxChildren } = this.parts.settings.values.agents;
-    const starting = [...this.#starting].filter(({ parent_id: id }) => id === parent).length;
+    const starting = [...this.#starting].filter(
+      (start) => start.parent === parent && !this.parts.store.get(start.id ?? ''),
+    ).length;
     const obstacle = treeObstacle(this.#sessions, parent, { maxDepth, maxChildren, starting });
     if (obstacle !== undefined) throw fail('FORBIDDEN', `It cannot be started: ${obstacle}.`);
   }
