@@ -47,6 +47,7 @@ export class Authenticator {
 
   identify({ headers, ip }: Request): Caller {
     const { tokens } = this.parts;
+    if (!tokens.areRequired && headers.authorization === undefined) return anyone;
     const sent = bearerToken(headers.authorization);
     const access = sent !== undefined && tokens.areRequired ? tokens.accessOf(sent) : undefined;
     if (access) return holder[access];
