@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
+import { planRef } from '../questions/question.js';
 import { Questions } from '../questions/questions.js';
 import type { Session } from '../sessions/port.js';
 import { AlertStore, maxNotes, type Alert } from './alert-store.js';
@@ -12,6 +13,7 @@ import { TestStore, until } from './notify.test-support.js';
 
 let room: TestStore;
 let open: OpenNotify | undefined;
+let questions: Questions | undefined;
 
 beforeEach(() => {
   room = new TestStore();
@@ -27,6 +29,7 @@ const stuckAfterMs = 1_800_000;
 
 async function start(settings: Partial<NotifySettings> = {}): Promise<OpenNotify['notify']> {
   const { database } = await room.open();
+  questions = await Questions.open({ ...room.world, database });
   open = await openNotify({
     ...room.world,
     settings: {
@@ -41,7 +44,7 @@ async function start(settings: Partial<NotifySettings> = {}): Promise<OpenNotify
     environment: {},
     outbound: { request: () => Promise.reject(new Error('nothing is to be sent')) },
     sessions: room.sessions,
-    questions: await Questions.open({ ...room.world, database }),
+    questions,
   });
   return open.notify;
 }
@@ -199,6 +202,35 @@ describe('an agent', () => {
       ['orphaned', 'docs was lost', 'Its process was gone when the daemon restarted.'],
     ]);
     expect((await notes()).every(({ agent_id }) => agent_id === session.id)).toBe(true);
+  });
+
+  test('that asks several questions, or while it works, raises an alert for each once', async () => {
+    await start();
+    const session = room.sessions.add({ name: 'docs', status: 'working' });
+    const add = (title: string, ref: string) =>
+      questions!.add(session.id, {
+        kind: 'choice',
+        title,
+        body: '',
+        tool: null,
+        options: [{ id: 'yes', label: 'Yes', kind: 'allow_once' }],
+        ref,
+      });
+    const reported = async () => new Set((await notes()).map(({ question_id: id }) => id));
+    const first = await add('May I write?', 'request 1');
+    const second = await add('May I delete?', 'request 2');
+    moved(session, { status: 'waiting_for_input' });
+    const third = await add('May I push?', 'request 3');
+    await until(async () => (await notes()).length === 3);
+    moved(session, { status: 'working' });
+    const merge = await add('Merge it?', planRef('merge 1'));
+    await add('Of a driver, whose status follows.', 'request 4');
+    const all = new Set([first, second, third, merge].map(({ question }) => question.id));
+    await until(async () => (await notes()).length === 4);
+    expect(await reported()).toEqual(all);
+    await restart();
+    expect(await reported()).toEqual(all);
+    expect(await notes()).toHaveLength(4);
   });
 
   test('that is still in the same state after a restart is not told of again', async () => {

@@ -113,7 +113,7 @@ export interface NotifyOptions extends World {
   /** Must refuse link-local addresses: `webhookGuard` of the kit does. */
   outbound: Pick<Outbound, 'request'>;
   sessions: Sessions;
-  questions: Pick<Questions, 'get' | 'openOf'>;
+  questions: Pick<Questions, 'get' | 'onAdded' | 'openOf'>;
   platform?: NodeJS.Platform;
 }
 

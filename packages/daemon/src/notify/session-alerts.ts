@@ -1,13 +1,14 @@
 import type { Timer } from '@millrace/kit/clock';
 import { humanDuration, parseTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
+import { isFromCall, isFromPlan, type StoredQuestion } from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
-import type { Alert, AlertSink } from './alert-store.js';
+import type { Alert, AlertSink, Once } from './alert-store.js';
 
 export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
   sessions: Pick<Sessions, 'list' | 'find' | 'onChange'>;
-  questions: Pick<Questions, 'openOf'>;
+  questions: Pick<Questions, 'openOf' | 'onAdded'>;
   alerts: AlertSink;
   /** Called when a session was deleted. */
   deleteMarks: (agentId: string) => Promise<void>;
@@ -18,21 +19,27 @@ export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
 /** Raises an alert each time an agent needs attention. */
 export class SessionAlerts {
   readonly #stuck = new Map<string, Timer>();
-  #stopListening: (() => void) | undefined;
+  #stopListening: (() => void)[] = [];
   #work: Promise<void> = Promise.resolve();
 
   constructor(private readonly parts: SessionAlertsParts) {}
 
   /** Subscribes to changes, and checks what happened while the daemon was down. */
   async start(): Promise<void> {
-    const { sessions } = this.parts;
-    this.#stopListening = sessions.onChange((change) => this.#handleChange(change));
-    for (const after of await sessions.list()) this.#handleChange({ before: undefined, after });
+    const { sessions, questions } = this.parts;
+    this.#stopListening = [
+      sessions.onChange((change) => this.#handleChange(change)),
+      questions.onAdded((added) => this.#handleQuestion(added)),
+    ];
+    for (const after of await sessions.list()) {
+      this.#handleChange({ before: undefined, after });
+      for (const each of questions.openOf(after.id)) this.#handleQuestion(each);
+    }
     await this.settled();
   }
 
   async close(): Promise<void> {
-    this.#stopListening?.();
+    for (const stop of this.#stopListening) stop();
     for (const timer of this.#stuck.values()) timer.cancel();
     this.#stuck.clear();
     await this.settled();
@@ -53,17 +60,33 @@ export class SessionAlerts {
     if (before?.status === after.status && before.status_since === after.status_since) return;
     this.#awaitNothing(after.id);
     if (after.status === 'idle') this.#awaitStuck(after);
-    const alert = this.#withQuestion(alertOf(after));
+    const alert = alertOf(after);
     if (!alert) return;
-    const value = `${after.status} ${after.status_since}`;
-    this.#do(() => this.parts.alerts.raise(alert, { topic: 'status', value }));
+    const once: Once = { topic: 'status', value: `${after.status} ${after.status_since}` };
+    const open = after.status === 'waiting_for_input' ? this.parts.questions.openOf(after.id) : [];
+    // The latest is the one it waits for.
+    const latest = open.pop()?.question.id;
+    if (latest === undefined) return this.#do(() => this.parts.alerts.raise(alert, once));
+    for (const each of open) this.#handleQuestion(each);
+    const keys = [questionKey(latest)];
+    this.#do(() => this.parts.alerts.raise({ ...alert, questionId: latest }, { ...once, keys }));
   }
 
-  /** Adds the latest question of the agent, which is the one it waits for. */
-  #withQuestion(alert: Alert | undefined): Alert | undefined {
-    if (alert?.kind !== 'waiting_for_input' || alert.agentId === null) return alert;
-    const question = this.parts.questions.openOf(alert.agentId).at(-1)?.question;
-    return question ? { ...alert, questionId: question.id } : alert;
+  /** A question of which no change of the agent tells. */
+  #handleQuestion({ question: { id, session_id: agentId, title }, ref }: StoredQuestion): void {
+    const { sessions, questions, alerts } = this.parts;
+    this.#do(async () => {
+      const session = await sessions.find(agentId);
+      const isOpen = questions.openOf(agentId).some(({ question }) => question.id === id);
+      const isReported =
+        session?.status !== 'waiting_for_input' && !isFromCall(ref) && !isFromPlan(ref);
+      if (!session || !isOpen || isReported) return;
+      const alert = { severity: 'warning', title: waitsForInput(session), body: title } as const;
+      await alerts.raise(
+        { kind: 'waiting_for_input', ...alert, agentId, questionId: id },
+        { topic: 'question', value: id, keys: [questionKey(id)] },
+      );
+    });
   }
 
   #awaitStuck({ id, status_since }: Session): void {
@@ -101,12 +124,20 @@ export class SessionAlerts {
   }
 }
 
+function questionKey(id: string): string {
+  return `question ${id}`;
+}
+
+function waitsForInput({ name }: Session): string {
+  return `${name} waits for input`;
+}
+
 function alertOf(session: Session): Alert | undefined {
   const { id: agentId, name, status, status_reason: reason, last_error: error } = session;
   const critical = { severity: 'critical', agentId } as const;
   switch (status) {
     case 'waiting_for_input': {
-      const title = `${name} waits for input`;
+      const title = waitsForInput(session);
       return { kind: status, severity: 'warning', title, body: reason ?? '', agentId };
     }
     case 'errored':

@@ -33,7 +33,7 @@ export interface DaemonContext {
   >;
   events: Pick<Events, 'follow'>;
   queueTasks: Pick<QueueTasks, 'receive'>;
-  questions: Pick<Questions, 'list' | 'get' | 'answer' | 'add' | 'ended'>;
+  questions: Pick<Questions, 'list' | 'get' | 'answer' | 'add' | 'askingSessions' | 'ended'>;
   notify: Pick<Notify, 'list' | 'markRead'>;
   metrics: Pick<Metrics, 'read' | 'history'>;
   branches: Pick<Branches, 'list' | 'refresh' | 'merged'>;

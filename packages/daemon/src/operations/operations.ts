@@ -43,14 +43,16 @@ export async function getSession(
 export async function getBoard({
   sessions,
   branches,
-}: Pick<DaemonContext, 'sessions' | 'branches'>): Promise<DaemonSchema<'Board'>> {
+  questions,
+}: Pick<DaemonContext, 'sessions' | 'branches' | 'questions'>): Promise<DaemonSchema<'Board'>> {
   const all = await sessions.list();
+  const asking = questions.askingSessions();
   // Only a merge moves a session from here, so only these are compared with their base.
   const toReview = all.filter((each) => columnOf(each, false) === 'review');
   const merged = await branches.merged(toReview);
   const placed = all.map((session) => ({
     session,
-    column: columnOf(session, merged.has(session.id)),
+    column: asking.has(session.id) ? 'needs_you' : columnOf(session, merged.has(session.id)),
   }));
   return {
     columns: boardColumns.map((name) => ({

@@ -43,6 +43,7 @@ export class Questions {
   /** One answer to a question at a time. */
   readonly #answers = new Turns();
   readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #listeners = new Set<(added: StoredQuestion) => void>();
 
   private constructor(private readonly parts: QuestionsParts) {}
 
@@ -92,6 +93,12 @@ export class Questions {
     );
   }
 
+  /** Called with each new question. Returns how to stop. */
+  onAdded(listener: (added: StoredQuestion) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
   askingSessions(): Set<string> {
     const open = [...this.#stored.values()].filter(({ question }) => question.status === 'open');
     return new Set(open.map(({ question }) => question.session_id));
@@ -125,6 +132,7 @@ export class Questions {
     const stored = { question, ref };
     await this.#put(stored);
     log.info({ question: question.id, session: sessionId, tool, title }, 'question asked');
+    for (const listener of this.#listeners) listener(stored);
     return { ...stored, isNew: true };
   }
 

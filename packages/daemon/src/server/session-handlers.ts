@@ -128,7 +128,7 @@ export function answerQuestion(
 }
 
 export function workbenchHandlers(
-  context: Pick<DaemonContext, 'sessions' | 'branches' | 'workbench'>,
+  context: Pick<DaemonContext, 'sessions' | 'branches' | 'questions' | 'workbench'>,
 ) {
   const { sessions, workbench } = context;
   const sessionOf = ({ id }: { id: string }) => getSession(context, id);

@@ -140,6 +140,13 @@ test('value: what was stopped is not finished, and a task of a plan ends with it
   expect(total).toMatchObject({ sessions: 6, finished_tasks: 2, first_try_rate: 2 / 5 });
 });
 
+test('value: an interactive agent at rest has finished, though it has not ended', () => {
+  const idle = { status: 'idle', exit_code: null } as const;
+  const failed = { ...idle, turn_error: 'refused' };
+  const { total } = valueOf([session('1', idle), session('2', failed)], new Map());
+  expect(total).toMatchObject({ finished_tasks: 1, first_try_rate: 1 });
+});
+
 test('value: the sessions of one task are one piece of work', () => {
   const tags = ['queue-task:t1'];
   const value = valueOf(

@@ -48,9 +48,10 @@ function rowOf(
   const statusIn = (session: Session) => planTasks.get(taskOf(session) ?? '');
   const isDone = (session: Session) => isFinished(session, statusIn(session));
   const finished = works.filter((own) => own.some(isDone));
-  const over = works.filter((own) =>
-    own.every((session) => isEnded(session) && !openStatuses.has(statusIn(session) ?? '')),
-  );
+  const isOver = (session: Session) =>
+    isEnded(session) && !openStatuses.has(statusIn(session) ?? '');
+  // An interactive agent that has finished does not end by itself.
+  const over = works.filter((own) => own.some(isDone) || own.every(isOver));
   const firstTry = over.filter(([first]) => isDone(first!) && first!.restart_count === 0);
   const merged = works.filter((own) => own.some(isMerged));
   return {
