@@ -151,6 +151,17 @@ describe('backup, restore, verify', () => {
     await server.json(['delete', 'people', 'k1']);
     const more = await server.json(['backup', '--out', increment, '--since', full]);
     expect(more).toMatchObject({ records: 2, format: 'snapshot', sha256: expect.any(String) });
+    const some = join(server.folder, 'some');
+    await server.json(['backup', '--out', some, '--collections', 'people']);
+    for (const [words, code, text] of [
+      [['--since', full, '--out', full], 2, 'another file'],
+      [['--since', some, '--out', join(server.folder, 'none')], 1, 'other collections'],
+      [['--collections', 'peple', '--out', join(server.folder, 'none')], 1, 'people'],
+    ] as const) {
+      const refused = await server.ctl(['backup', ...words]);
+      expect(refused).toMatchObject({ code, err: expect.stringContaining(text) });
+    }
+    expect(existsSync(join(server.folder, 'none'))).toBe(false);
     const plain = await server.ctl(['backup', '--out', 'dump.ndjson', '--format', 'ndjson']);
     expect(plain.code).toBe(0);
     const dump = readFileSync(join(server.folder, 'dump.ndjson'), 'utf8').trim().split('\n');

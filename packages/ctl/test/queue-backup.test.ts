@@ -100,6 +100,8 @@ test('backup: increments are restored to their ends and to a time', async () => 
   const gap = ['--from', file('full'), '--from', file('two')];
   const refused = await server.ctl(['restore', ...gap, '--data', join(server.folder, 'gap')]);
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('without a gap')]);
+  const onItself = await server.ctl(['backup', '--out', file('full'), '--since', file('full')]);
+  expect(onItself).toMatchObject({ code: 2, err: expect.stringContaining('another file') });
   const both = ['backup', '--out', file('none'), '--since', file('one'), '--since-seq', '1'];
   expect((await server.ctl(both)).code).toBe(2);
   const late = ['backup', '--out', file('none'), '--since-seq', '999999999'];

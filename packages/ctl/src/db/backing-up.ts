@@ -11,6 +11,8 @@ import { listOf, wholeNumber } from '../base/arguments.js';
 import type { ConnectedTools, ConnectionFlags } from './connection.js';
 import { Progress, type Amount } from './progress.js';
 import { counted } from '@millrace/contract/lists';
+import { requireCollection } from './catalog.js';
+import { requireOtherFile } from './service-backup.js';
 import { writeWhole } from './atomic-file.js';
 
 interface BackupOptions {
@@ -41,6 +43,7 @@ function backupOptions(flags: BackupFlags): BackupOptions {
       '--base is a full backup. Leave out --since, --since-seq, --format and --collections.',
     );
   }
+  requireOtherFile(flags.since, flags.out);
   return {
     isBase: flags.base ?? false,
     file: flags.out,
@@ -63,12 +66,13 @@ export async function backupTo(
 ): Promise<void> {
   const options = backupOptions(flags);
   const database = await connected();
-  const { baseBackupName, checkBackup, fileBytes } = await import('@millrace/db');
+  const { baseBackupName, checkBackup, fileBytes, whyNotAfter } = await import('@millrace/db');
   const { format, collections, sinceFile } = options;
   if (options.isBase) await makeDirectory(options.file);
   // The name of a base backup has its commit number, which is not known yet.
   const written = options.isBase ? join(options.file, unnamedBase) : options.file;
   const base = sinceFile === undefined ? undefined : await checkBackup(sinceFile);
+  await requireCollections(database, collections);
   const sinceSeq = base?.header.seq ?? options.sinceSeq;
   const progress = new Progress(terminal, 'Backed up');
   const of = terminal.err.isScreen && sinceSeq === 0 ? await countIn(database, collections) : 0;
@@ -86,7 +90,10 @@ export async function backupTo(
     await writeWhole(written, fileBytes(checked(parts, made, base?.header)), {
       signal: lifecycle.interrupted,
       check: async (unfinished) => {
-        if (format === 'snapshot') await checkBackup(unfinished);
+        if (format !== 'snapshot') return;
+        const backup = await checkBackup(unfinished);
+        const problem = base && whyNotAfter(base, backup);
+        if (problem) throw new Refusal('BACKUP_REFUSED', `The backup ${problem}: take a full one.`);
       },
     });
   } finally {
@@ -103,6 +110,11 @@ export async function backupTo(
     `Backed up ${counted(trailer.records, noun)} (${humanBytes(trailer.bytes)}) at commit ${seq} ` +
       `to ${file} in ${took}.\n`,
   );
+}
+
+/** A misspelt name would make an empty backup. */
+async function requireCollections(database: RemoteDatabase, names: readonly string[]) {
+  for (const name of names) await requireCollection(database, name);
 }
 
 /** Records in the backup, about: others may write meanwhile. */

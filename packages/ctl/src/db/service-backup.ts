@@ -1,4 +1,5 @@
-import { Refusal } from '@millrace/kit/errors';
+import { existsSync, realpathSync } from 'node:fs';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanBytes } from '@millrace/kit/units';
 import type { CheckedBackup } from '@millrace/db';
 import { harmless } from '../base/exchange.js';
@@ -14,6 +15,16 @@ interface BackupSource {
 
 /** The backup to continue: a file, or the commit that it is at. */
 export type Base = CheckedBackup | number | undefined;
+
+/** An increment in the place of its base would leave nothing to restore. */
+export function requireOtherFile(since: string | undefined, out: string): void {
+  if (since === undefined || !existsSync(since) || !existsSync(out)) return;
+  if (realpathSync(since) !== realpathSync(out)) return;
+  throw new UsageError(
+    '--out is the backup that --since names: an increment is restored together with it. Give ' +
+      'another file.',
+  );
+}
 
 /** Reads the backup that an increment continues. */
 export async function readBase(file: string): Promise<CheckedBackup> {

@@ -6,7 +6,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { makePrivateDirectory } from '@millrace/kit/private-files';
 import { wholeNumber } from '../base/arguments.js';
 import type { Flags, Tools } from '../base/tools.js';
-import { readBase, saveBackup, showBackup } from '../db/service-backup.js';
+import { readBase, requireOtherFile, saveBackup, showBackup } from '../db/service-backup.js';
 import { verifyEither } from '../db/verifying.js';
 import { queueApi, type QueueFlags } from './api.js';
 import { locateQueue } from './locate.js';
@@ -24,6 +24,7 @@ export async function backupQueues(flags: BackupFlags, tools: Tools): Promise<vo
   if (flags.base && (flags.since !== undefined || sinceSeq !== undefined)) {
     throw new UsageError('--base is a full backup. Leave out --since and --since-seq.');
   }
+  requireOtherFile(flags.since, flags.out);
   // A wrong address or token is reported by a call that knows how.
   await queueApi(flags, tools).call('listQueues');
   const { url, token } = locateQueue(flags, tools.terminal.env);
