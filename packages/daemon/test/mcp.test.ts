@@ -319,6 +319,19 @@ test('a notification is accepted without an answer, and there is no stream to op
   ]);
 });
 
+test('a call without a tool or with other arguments than an object says what it needs', async () => {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    accept: 'application/json, text/event-stream',
+  };
+  for (const params of [undefined, {}, { name: 'list_backends', arguments: null }]) {
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', ...(params && { params }) };
+    const { status, json } = await daemon.api.send({ method: 'POST', path: '/mcp', headers, body });
+    expect([status, json.error.code]).toEqual([200, -32_602]);
+    expect(json.error.message).toContain('the name of a tool');
+  }
+});
+
 test('a client that sends everything and closes still gets its answers over stdio', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const received: Buffer[] = [];

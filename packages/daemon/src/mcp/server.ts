@@ -7,7 +7,9 @@ import {
   ErrorCode,
   ListToolsRequestSchema,
   McpError,
+  type CallToolRequest,
   type CallToolResult,
+  type JSONRPCRequest,
 } from '@modelcontextprotocol/sdk/types.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { argumentChecks, bodyCheck, inputSchemaOf, outputSchemaOf } from './schemas.js';
@@ -37,7 +39,9 @@ export function mcpServer({ version, authorize, call, log }: McpParts): Server {
     { capabilities: { tools: {} } },
   );
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: shared().listed as never }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
+  // With a handler of its own, a faulty call would be an internal error.
+  server.fallbackRequestHandler = async (message): Promise<CallToolResult> => {
+    const params = callIn(message);
     const tool = tools.find(({ name }) => name === params.name);
     if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool "${params.name}"`);
     const args: unknown = params.arguments ?? {};
@@ -62,8 +66,18 @@ export function mcpServer({ version, authorize, call, log }: McpParts): Server {
       log.error({ err: error, tool: tool.name }, 'mcp tool failed');
       return errorResult('INTERNAL: Internal error');
     }
-  });
+  };
   return server;
+}
+
+function callIn(message: JSONRPCRequest): CallToolRequest['params'] {
+  if (message.method !== 'tools/call') {
+    throw new McpError(ErrorCode.MethodNotFound, `There is no method "${message.method}"`);
+  }
+  const call = CallToolRequestSchema.safeParse(message);
+  if (call.success) return call.data.params;
+  const needs = 'tools/call needs params: the name of a tool, and arguments as an object';
+  throw new McpError(ErrorCode.InvalidParams, needs);
 }
 
 function listed(tool: Tool): object {
