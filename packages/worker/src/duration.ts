@@ -12,7 +12,7 @@ const units: readonly (readonly [names: RegExp, ms: number])[] = [
   [/^(?:w|weeks?)$/, 604_800_000],
 ];
 
-/** Longer ones end after the last year that a timestamp has. */
+/** Far below what would end after the year 9999, the last one of a timestamp. */
 const maxMs = 36_500 * 86_400_000;
 
 /** A duration in milliseconds; throws a ValidationError. */

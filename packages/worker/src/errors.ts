@@ -122,6 +122,7 @@ export interface Failure {
 
 export function failureOf(thrown: unknown): Failure {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  // What a step threw keeps its name in the attempt.
   const { name } =
     error instanceof StepFailed && error.cause instanceof PermanentError ? error.cause : error;
   return {

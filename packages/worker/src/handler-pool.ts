@@ -295,7 +295,8 @@ class HostedSteps {
       new Promise<unknown>((resolve, reject) => {
         this.#calls.set(call, { resolve, reject });
         this.post({ called: { call, context: { attempt, idempotencyKey } } });
-        // The end of the attempt reaches the thread by itself; this is the time of the step.
+        // The end of the attempt reaches the thread by itself.
+        if (signal === this.call.signal) return;
         signal.addEventListener('abort', () => {
           this.post({ late: { call, reason: abortReason(signal) } });
         });

@@ -2216,7 +2216,7 @@ export interface components {
       finished_tasks: number;
       /** @description Pieces of work that were merged. */
       merged_branches: number;
-      /** @description The share of ended work whose first session was done without a restart; `null` when nothing has ended. */
+      /** @description The share of work that has finished or ended whose first session was done without a restart; `null` when there is none. */
       first_try_rate: number | null;
       /** @description The list price of all its sessions; `null` when unknown. */
       exact_usd: number | null;

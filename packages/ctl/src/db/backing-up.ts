@@ -72,7 +72,8 @@ export async function backupTo(
   // The name of a base backup has its commit number, which is not known yet.
   const written = options.isBase ? join(options.file, unnamedBase) : options.file;
   const base = sinceFile === undefined ? undefined : await checkBackup(sinceFile);
-  await requireCollections(database, collections);
+  // A misspelt name would make an empty backup.
+  for (const name of collections) await requireCollection(database, name);
   const sinceSeq = base?.header.seq ?? options.sinceSeq;
   const progress = new Progress(terminal, 'Backed up');
   const of = terminal.err.isScreen && sinceSeq === 0 ? await countIn(database, collections) : 0;
@@ -110,11 +111,6 @@ export async function backupTo(
     `Backed up ${counted(trailer.records, noun)} (${humanBytes(trailer.bytes)}) at commit ${seq} ` +
       `to ${file} in ${took}.\n`,
   );
-}
-
-/** A misspelt name would make an empty backup. */
-async function requireCollections(database: RemoteDatabase, names: readonly string[]) {
-  for (const name of names) await requireCollection(database, name);
 }
 
 /** Records in the backup, about: others may write meanwhile. */

@@ -2,7 +2,7 @@ import type { Flags } from '../base/tools.js';
 import { buffer } from 'node:stream/consumers';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { UsageError } from '@millrace/kit/errors';
+import { membersIn, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import {
   durationOf,
@@ -36,7 +36,9 @@ export async function submissionOf(
     throw new UsageError('Give --delay or --at, not both.');
   }
   const payload = await payloadOf(stdin, flags, terminal);
-  const contentType = flags.contentType ?? (isJson(flags.payload) ? 'application/json' : undefined);
+  // An object or a list, as in the examples: bytes are not what its handler expects.
+  const isJson = membersIn(flags.payload ?? '') !== undefined;
+  const contentType = flags.contentType ?? (isJson ? 'application/json' : undefined);
   const delayMs = durationOf(flags.delay, '--delay');
   const runAt = momentFromNow(flags.at, '--at');
   const expiresAt = momentAhead(flags.expiresAt, '--expires-at');
@@ -55,17 +57,6 @@ export async function submissionOf(
     ...optionsOf(flags),
     ...(flags.dependsOn === undefined ? {} : { depends_on: flags.dependsOn.map(dependencyOf) }),
   };
-}
-
-/** An object or a list, as in the examples: bytes are not what its handler expects. */
-function isJson(payload = ''): boolean {
-  if (!/^\s*[{[]/.test(payload)) return false;
-  try {
-    JSON.parse(payload);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** What the task decides for itself. */

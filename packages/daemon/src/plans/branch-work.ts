@@ -9,12 +9,7 @@ import { git, type GitParts } from '../git/run-git.js';
 import { tailOf } from '../sessions/answer.js';
 import { runProgram } from '../registry/run-program.js';
 import { sessionDirectory } from '../sessions/drivers/session-files.js';
-import {
-  ruleTrouble,
-  tearDownWorktree,
-  worktreeRulesOf,
-  type WorktreeSettings,
-} from '../sessions/drivers/worktree-rules.js';
+import { tearDownWorktree, type WorktreeSettings } from '../sessions/drivers/worktree-rules.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import { repoFacts } from '../sessions/worktrees.js';
 import type { Workbench } from '../workbench/workbench.js';
@@ -231,11 +226,7 @@ async function tearDown(
   const directory = sessionDirectory(dataDir, id);
   const environment = { ...variablesFor(''), MILLRACE_AGENT_ID: id };
   const place = { root, worktree, directory, environment, clock: parts.clock, signal };
-  try {
-    return await tearDownWorktree(await worktreeRulesOf(settings.values, root), place);
-  } catch (error) {
-    return ruleTrouble(error);
-  }
+  return tearDownWorktree(settings.values, place);
 }
 
 /** Deletes a branch unless somebody has gone on with it. */

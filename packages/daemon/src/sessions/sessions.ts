@@ -34,7 +34,7 @@ import type { InputKind, SessionEvent, Step } from '../core/session-events.js';
 import { notFound, SessionStore } from './session-store.js';
 import { Spawner, type SpawnerParts } from './spawner.js';
 import { SessionServers } from './serving.js';
-import { ruleTrouble, tearDownWorktree, worktreeRulesOf } from './drivers/worktree-rules.js';
+import { tearDownWorktree } from './drivers/worktree-rules.js';
 import { removeWorktree } from './worktrees.js';
 
 /** The parts that are not made here. */
@@ -295,18 +295,13 @@ export class AgentSessions implements Sessions {
     };
   }
 
-  async #tearDown(id: string, worktree: string, root: string): Promise<string | undefined> {
+  #tearDown(id: string, worktree: string, root: string): Promise<string | undefined> {
     const { settings, dataDir, clock, variablesFor } = this.#parts;
-    try {
-      const rules = await worktreeRulesOf(settings.values, root);
-      const directory = sessionDirectory(dataDir, id);
-      const { signal } = new AbortController();
-      const environment = { ...variablesFor(''), MILLRACE_AGENT_ID: id };
-      const parts = { root, worktree, directory, environment, clock, signal };
-      return await tearDownWorktree(rules, parts);
-    } catch (error) {
-      return ruleTrouble(error);
-    }
+    const directory = sessionDirectory(dataDir, id);
+    const { signal } = new AbortController();
+    const environment = { ...variablesFor(''), MILLRACE_AGENT_ID: id };
+    const parts = { root, worktree, directory, environment, clock, signal };
+    return tearDownWorktree(settings.values, parts);
   }
 
   async setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session> {

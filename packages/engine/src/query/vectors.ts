@@ -425,7 +425,7 @@ async function codesOf(source: QuerySource, index: QueryIndex): Promise<Codes | 
 
 async function readCodes(source: QuerySource, index: QueryIndex): Promise<Codes | undefined> {
   const { metric = 'cosine', dims = 0 } = index.compiled.definition;
-  const most = Math.floor(maxCodeBytes / (dims + 64));
+  const most = Math.floor(maxCodeBytes / (dims + 88));
   const codes = new Codes(source.view.seq, metric, dims);
   let count = 0;
   let isComplete = true;

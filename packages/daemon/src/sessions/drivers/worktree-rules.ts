@@ -79,13 +79,18 @@ export async function setUpWorktree(
   return undefined;
 }
 
-/** Runs the commands before a worktree is removed; the reason when one failed. */
+/** Runs the commands before a worktree is removed; the reason when that failed. */
 export async function tearDownWorktree(
-  { teardown = [] }: WorktreeRules,
+  settings: WorktreeSettings,
   parts: PreparedWorktree,
 ): Promise<string | undefined> {
-  const failure = await runCommands([teardown].flat(), parts);
-  return failure === undefined ? undefined : `teardown: ${failure}`;
+  try {
+    const { teardown = [] } = await worktreeRulesOf(settings, parts.root);
+    const failure = await runCommands([teardown].flat(), parts);
+    return failure === undefined ? undefined : `teardown: ${failure}`;
+  } catch (error) {
+    return ruleTrouble(error);
+  }
 }
 
 /** Links are copied as links, and a link in the worktree is not followed out of it. */
