@@ -233,6 +233,19 @@ function testQueue(way: keyof typeof ways): void {
     await expect(queue.update(id, { priority: 1 })).rejects.toMatchObject({ status: 409 });
   });
 
+  test('an id without text and a Date without a time are refused, and nothing is changed', async () => {
+    const name = await fresh();
+    await expect(queue.get('')).rejects.toThrow(/must|not/);
+    const { id } = await queue.submit(name, 'mail.drop', 1, { delayMs: 3_600_000 });
+    const noTime = new Date(Number.NaN);
+    await expect(queue.reschedule(id, noTime)).rejects.toThrow('The Date is invalid');
+    const options = { runAt: noTime };
+    await expect(queue.submit(name, 'mail.drop', 2, options)).rejects.toThrow(
+      'The Date is invalid',
+    );
+    expect(await queue.stats(name)).toMatchObject({ pending: 1 });
+  });
+
   test('pauses, resumes, configures and deletes a queue', async () => {
     const name = await fresh();
     const config = await queue.configure(name, { retry: { maxAttempts: 3 } });

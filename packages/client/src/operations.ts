@@ -142,9 +142,11 @@ export function createClient<Operations>(
 }
 
 function targetOf(template: string, { path = {}, query = {} }: AnyRequest): string {
-  const target = template.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(String(path[name])),
-  );
+  const target = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    // Without it the path would be that of another operation.
+    if (path[name] === '') throw new TypeError(`The ${name} must not be empty.`);
+    return encodeURIComponent(String(path[name]));
+  });
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) {

@@ -50,8 +50,13 @@ export function toWire(value: object): Record<string, unknown> {
   return renamed(value, snakeName) as Record<string, unknown>;
 }
 
+export function timeText(time: Date): string {
+  if (Number.isNaN(time.getTime())) throw new TypeError('The Date is invalid: it has no time.');
+  return time.toISOString();
+}
+
 function renamed(value: unknown, nameOf: (name: string) => string): unknown {
-  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Date) return timeText(value);
   if (Array.isArray(value)) return value.map((item) => renamed(item, nameOf));
   if (typeof value !== 'object' || value === null) return value;
   const result: Record<string, unknown> = {};

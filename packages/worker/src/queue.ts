@@ -5,7 +5,7 @@ import { QueueEvents, type EventOptions, type OpenEvents } from './events.js';
 import type { BatchHandlers, TaskHandlers } from './handlers.js';
 import { Flow } from './flow.js';
 import { Listing } from './listing.js';
-import { fromWire, inCallNames, toWire, type Camel } from './names.js';
+import { fromWire, inCallNames, timeText, toWire, type Camel } from './names.js';
 import {
   decodePayload,
   encodeBase64,
@@ -290,7 +290,7 @@ export class Queue<Types extends TaskTypes> {
   /** Sets when a task that has not started is due: a time, or a delay in milliseconds. */
   async reschedule(id: string, at: Date | number): Promise<Schema<'Envelope'>> {
     const time = typeof at === 'number' ? new Date(this.transport.now() + at) : at;
-    const body = { run_at: time.toISOString() };
+    const body = { run_at: timeText(time) };
     return fromWire(await this.call('updateTask', { path: { id }, body }));
   }
 

@@ -60,6 +60,7 @@ describe('values', () => {
       { run_at: '2030-02-30T00:00:00Z' },
       '/run_at must be an RFC 3339 timestamp such as 2030-01-31T09:30:00Z',
     ],
+    [{ run_at: null, retry_after_ms: 5 }, '/retry_after_ms is not allowed beside run_at'],
     [{ headers: [] }, '/headers must be an object, not a list'],
     [{ headers: { A: '1', B: '2', C: '3' } }, '/headers must have at most 2 fields'],
     [{ headers: { A: 1 } }, '/headers/A must be a string, not 1'],

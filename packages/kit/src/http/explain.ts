@@ -198,8 +198,10 @@ function phrase(error: ErrorObject): string {
     case 'anyOf':
       return choicePhrase(error);
     case 'false schema':
-    case 'not':
-      return 'is not allowed here';
+    case 'not': {
+      const other = /\/dependentSchemas\/([^/]+)\//.exec(error.schemaPath)?.[1];
+      return `is not allowed ${other === undefined ? 'here' : `beside ${other}`}`;
+    }
     default:
       return error.message ?? `fails "${keyword}"`;
   }

@@ -265,6 +265,7 @@ export const sampleDocument: OpenApiDocument = {
           },
           retry_after_ms: { type: 'integer', minimum: 0, 'x-clamp-max': 3600000 },
         },
+        dependentSchemas: { run_at: { properties: { retry_after_ms: false } } },
       },
       Priority: { type: 'integer', minimum: 0, maximum: 9, default: 4 },
       TaskList: { type: 'array', maxItems: 3, items: { $ref: '#/components/schemas/TaskRequest' } },
