@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { open } from '@millrace/db';
@@ -312,6 +312,7 @@ test('over TLS, with the authority that is reported to be trusted; promoting a l
   expect(JSON.parse(promoted.out)).toEqual({ role: 'leader', epoch: 1, seq: 0, lag: 0 });
   const doubted = await ctl(['db', 'status', ...at, '--timeout', '1s']);
   expect([doubted.code, doubted.out]).toEqual([1, '']);
+  expect(JSON.parse(doubted.err).error.message).toContain('--tls-ca FILE');
 });
 
 test('keys: made once, good for what they say, gone when revoked', async () => {
@@ -329,6 +330,11 @@ test('keys: made once, good for what they say, gone when revoked', async () => {
   const as = (key: string, ...args: string[]) =>
     ctl(['db', ...args, '--url', url], { MILLRACE_DB_KEY: key });
   expect((await as('', 'find', 'people')).err).toContain('needs an API key');
+  const other = join(server.folder, 'other');
+  mkdirSync(other);
+  writeFileSync(join(other, 'db.key'), 'owner.secret-of-another-database\n');
+  const foreign = await as('', 'find', 'people', '--data', other);
+  expect(foreign.err).toContain(`The key in ${other}/db.key is not one of this database.`);
   expect((await as(admin.key, 'put', 'people', 'ada', '{}')).code).toBe(0);
   expect((await as(reader.key, 'find', 'people')).code).toBe(0);
   const denied = await as(reader.key, 'put', 'people', 'ada', '{}', '--json');

@@ -44,7 +44,7 @@ export function databaseServer(tools: DatabaseTools): Server {
           connected,
         });
       } catch (error) {
-        throw withKeyHint(error);
+        throw opened ? withHint(error, flags as ConnectionFlags, tools.terminal.env) : error;
       } finally {
         if (!tools.database) await (await opened?.catch(() => undefined))?.close();
       }
@@ -85,7 +85,7 @@ export async function withDatabase<Result>(
   try {
     return await run(database);
   } catch (error) {
-    throw withKeyHint(error);
+    throw withHint(error, flags, tools.terminal.env);
   } finally {
     await database.close();
   }
@@ -119,15 +119,24 @@ export async function openDatabase(
   return connect(url, { key, tls });
 }
 
-/** The server does not know where its caller stores keys. */
-function withKeyHint(error: unknown): unknown {
-  if (!(error instanceof Refusal) || error.code !== 'MISSING_KEY') return error;
-  return new Refusal(
-    error.code,
-    'The database needs an API key. Set MILLRACE_DB_KEY, or name the data directory of a local ' +
-      'server with --data DIR.',
-    { cause: error },
-  );
+/** The server does not know where its caller stores keys and certificates. */
+function withHint(error: unknown, flags: ConnectionFlags, env: Environment): unknown {
+  const hint = error instanceof Refusal ? hintFor(error, flags, env) : undefined;
+  return hint === undefined ? error : new Refusal((error as Refusal).code, hint, { cause: error });
+}
+
+const howToName =
+  'Set MILLRACE_DB_KEY, or name the data directory of a local server with --data DIR.';
+
+function hintFor({ code, detail }: Refusal, flags: ConnectionFlags, env: Environment) {
+  if (code === 'MISSING_KEY') return `The database needs an API key. ${howToName}`;
+  const file =
+    flags.key === undefined && !env['MILLRACE_DB_KEY']?.trim() && ownerKeyFile(flags, env);
+  if (code === 'UNKNOWN_KEY' && file) {
+    return `The key in ${file} is not one of this database. ${howToName}`;
+  }
+  if (!/\((?:\w+_CERT\w*|CERT_\w+|UNABLE_TO_\w+)\)/.test(detail)) return undefined;
+  return `${detail}. Name the authority to trust with --tls-ca FILE, or in NODE_EXTRA_CA_CERTS.`;
 }
 
 /** The first address that accepts connections: local sockets before the network. */
@@ -164,21 +173,19 @@ function dataDirectories(data: string | undefined, env: Environment): string[] {
 }
 
 /** The key that a local server created for its owner. The socket needs none. */
-export function ownerKey(
-  url: string,
-  { data }: ConnectionFlags,
-  env: Environment,
-): string | undefined {
+function ownerKey(url: string, flags: ConnectionFlags, env: Environment): string | undefined {
   // The key goes to every address of a cluster, so all of them must be local.
   const [scheme = '', hosts] = url.split('://');
   if (!/^grpcs?$/.test(scheme) || hosts === undefined) return undefined;
   const isLocal = (host: string) => isLocalUrl(`${scheme}://${host.replace(/^grpcs?:\/\//, '')}`);
   if (!hosts.split(',').every(isLocal)) return undefined;
-  for (const directory of dataDirectories(data, env)) {
-    const key = lineOf(join(directory, 'db.key'));
-    if (key !== undefined) return key;
-  }
-  return undefined;
+  const file = ownerKeyFile(flags, env);
+  return file === undefined ? undefined : lineOf(file);
+}
+
+function ownerKeyFile({ data }: ConnectionFlags, env: Environment): string | undefined {
+  const files = dataDirectories(data, env).map((directory) => join(directory, 'db.key'));
+  return files.find((file) => lineOf(file) !== undefined);
 }
 
 /** Why the address cannot be reached; undefined if it can. */
