@@ -1,4 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+} from 'vitest';
 import { inCampaign } from '../../../test/support/campaign.js';
 import { FakeDaemon } from './fake-daemon.js';
 import { CTL, ctl, startCtl } from './run-ctl.js';
@@ -33,6 +45,18 @@ beforeEach(() => {
 afterAll(() => server.stop());
 
 const list = (...args: string[]) => ctl(['queue', 'list', '--url', server.url, ...args], env);
+
+test('the errors of a file are one line, each after the other', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ctl-output-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'queue.yaml');
+  writeFileSync(file, 'listen: 5\nodd: 1\n');
+  const { code, err } = await ctl(['queue', 'serve', '--config', file, '--data', folder]);
+  expect(code).toBe(2);
+  expect(err.replaceAll(file, 'FILE')).toMatch(
+    /^ctl: FILE:2: unknown key "odd"; FILE:1: listen must be an address such as .*, not 5\n$/,
+  );
+});
 
 describe('-o', () => {
   test('json is what --json prints', async () => {

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { exchange, harmless, isAbort, reasonOf } from './exchange.js';
@@ -70,6 +72,17 @@ test('a connection that breaks or cannot be made has its reason', async () => {
   expect(broken).toBe('the connection broke');
   const nobody = { method: 'GET', url: 'http://127.0.0.1:1', signal: never };
   expect(await exchange(nobody).catch(reasonOf)).toBe('nothing listens there');
+});
+
+test('a certificate that nobody vouches for is refused, with what to do', async () => {
+  const pem = (name: string) =>
+    readFileSync(new URL(`../../../kit/test/outbound/self-signed.${name}.pem`, import.meta.url));
+  const server = createSecureServer({ cert: pem('cert'), key: pem('key') });
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const request = { method: 'GET', url: `https://127.0.0.1:${port}`, signal: never };
+  expect(await exchange(request).catch(reasonOf)).toMatch(/certificate; .* NODE_EXTRA_CA_CERTS$/);
 });
 
 test('an answer cut off in the middle is no answer', async () => {

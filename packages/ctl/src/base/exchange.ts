@@ -96,15 +96,19 @@ export function harmless(text: string): string {
 
 /** A short reason why a server could not be reached. */
 export function reasonOf(error: unknown): string {
-  switch (systemCode(error)) {
+  const code = systemCode(error);
+  switch (code) {
     case 'ECONNREFUSED':
       return 'nothing listens there';
     case 'ENOTFOUND':
       return 'no such host';
     case 'ECONNRESET':
       return 'the connection broke';
-    default:
-      return messageOf(error);
+    default: {
+      const isUntrusted = /_CERT|^CERT_|^UNABLE_TO_/.test(code);
+      const advice = isUntrusted ? '; name the authority to trust in NODE_EXTRA_CA_CERTS' : '';
+      return messageOf(error) + advice;
+    }
   }
 }
 

@@ -15,7 +15,7 @@ interface Failure {
 /** Prints an error as text or, with `--json`, as JSON; returns the exit code. */
 export async function reportFailure(error: unknown, terminal: Terminal): Promise<number> {
   const failure = await classify(error);
-  const message = asTyped(failure.message.trim().replaceAll(/\s*\n\s*/g, ' '));
+  const message = asTyped(inOneLine(failure.message));
   const { err, format, debug } = terminal;
   if (format === 'json') {
     const stack = debug ? { stack: inspect(error) } : {};
@@ -26,6 +26,12 @@ export async function reportFailure(error: unknown, terminal: Terminal): Promise
   if (debug) err.write(`${inspect(error)}\n`);
   else if (failure.hint !== undefined) err.write(`${asTyped(failure.hint)}\n`);
   return failure.exitCode;
+}
+
+/** Errors of a file are a line each. */
+function inOneLine(message: string): string {
+  const join = (_: string, end: string) => (/[.:;,]/.test(end) ? `${end} ` : `${end}; `);
+  return message.trim().replaceAll(/(\S)\s*\n\s*/g, join);
 }
 
 async function classify(error: unknown): Promise<Failure> {
