@@ -44,7 +44,7 @@ export function databaseServer(tools: DatabaseTools): Server {
           connected,
         });
       } catch (error) {
-        throw opened ? withHint(error, flags as ConnectionFlags, tools.terminal.env) : error;
+        throw opened ? withHint(error, flags, tools.terminal.env) : error;
       } finally {
         if (!tools.database) await (await opened?.catch(() => undefined))?.close();
       }
