@@ -153,9 +153,13 @@ function cacheTime(time: number): void {
   putNumber(cachedTime, (time - whole * 1000) * 1_000_000);
 }
 
-const firstBatchBytes = 64 * 1024;
+const maxFirstBytes = 64 * 1024;
 const maxInitialBytes = 1024 * 1024;
+/** Room for the first batch of a find: about that of the largest of the last ones. */
+let firstBatchBytes = 4 * 1024;
 const headBytes = 5;
+/** For the other fields of the message, such as a cursor. */
+const frameRoom = 512;
 // Field number of `records` in FindResponse, and the wire type of a nested message.
 const tag = 10;
 
@@ -199,6 +203,8 @@ export class RecordBatchWriter implements RecordWriter {
     this.#to = undefined;
     // The next batch is probably of similar size.
     this.#nextBytes = Math.min(taken.at + headBytes, maxInitialBytes);
+    const decayed = firstBatchBytes - (firstBatchBytes >> 5);
+    firstBatchBytes = Math.min(Math.max(taken.at + frameRoom, decayed), maxFirstBytes);
     return new RecordBatch(taken);
   }
 }
