@@ -63,10 +63,17 @@ export class ClientConnection extends FrameLoop<ResponseHeaders> implements Call
   ) {
     super(source, parts, 'server', () => new ResponseHeaders());
     const { socket } = source;
-    let reason = new Failure('CONNECTION_RESET', 'The connection was closed.');
+    let reason: Failure | undefined;
     socket.on('error', (error) => (reason = failureOf(error)));
-    socket.on('close', () => this.#end(connectionError(reason)));
+    socket.on('close', () => this.#end(connectionError(reason ?? this.#closedByPeer())));
     this.sendQueue.sendControl(clientPreface);
+  }
+
+  #closedByPeer(): Failure {
+    const message = this.hasSettings
+      ? 'The connection was closed.'
+      : 'The connection was closed without an answer. Perhaps the server expects TLS, or this port is not one for gRPC.';
+    return new Failure('CONNECTION_RESET', message);
   }
 
   get memory(): ConnectionMemory {

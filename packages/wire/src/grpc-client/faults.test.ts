@@ -192,6 +192,14 @@ test('connection: bytes that are not HTTP/2 fail the calls', async () => {
   await failsWith(server.channel().unary('/t.T/Echo', one), 'UNAVAILABLE', /broke HTTP\/2/);
 });
 
+test('connection: a server that hangs up unasked may expect TLS', async () => {
+  const server = await RawServer.start(Buffer.alloc(0));
+  const call = server.channel().unary('/t.T/Echo', one);
+  await expect.poll(() => server.accepted.length).toBe(1);
+  server.accepted[0]!.socket.end();
+  await failsWith(call, 'UNAVAILABLE', /closed without an answer. Perhaps the server expects TLS/);
+});
+
 test.each<[string, Buffer, GrpcCode]>([
   ['a refused stream', rstStream(1, 7), 'UNAVAILABLE'],
   ['a cancelled stream', rstStream(1, 8), 'CANCELLED'],
