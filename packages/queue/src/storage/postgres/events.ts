@@ -17,6 +17,12 @@ import { statement } from './statement.js';
 
 const numberOf = (type: TaskEventType) => String(eventTypes.indexOf(type));
 
+/**
+ * The transaction in the position of an event: the newest one when its statement began. Its own may
+ * be older than one that it sees, because a claim takes its lock before it looks for tasks.
+ */
+const transaction = 'greatest(txid_current(), txid_snapshot_xmax(txid_current_snapshot()) - 1)';
+
 /** One kind of event in a statement: SQL expressions over the rows of `from`. */
 interface EventSource {
   type: TaskEventType;
@@ -33,8 +39,8 @@ interface EventSource {
  * reads events. They are part of the commit, so a change is never seen without its event.
  */
 export const recorded = (...sources: readonly EventSource[]) => `noted AS (
-    INSERT INTO millrace.events (at, type, queue_no, id, attempt, detail)
-    SELECT e.at, e.type, e.queue_no, e.id, e.attempt, e.detail FROM (${sources
+    INSERT INTO millrace.events (xid, at, type, queue_no, id, attempt, detail)
+    SELECT ${transaction}, e.at, e.type, e.queue_no, e.id, e.attempt, e.detail FROM (${sources
       .map(
         ({ type, from, at, attempt = 'r.attempt', detail = 'NULL::text', where = 'true' }, i) =>
           `SELECT ${i} AS source, ${at} AS at, ${numberOf(type)} AS type, r.queue_no, r.id,
@@ -60,7 +66,7 @@ const currentState = statement(
 /** A transaction that is still running may have written events before these. */
 const isSettled = 'e.xid < txid_snapshot_xmin(txid_current_snapshot())';
 
-/** Events after ($1, $2), at most $3, in the order in which their transactions began. */
+/** Events after ($1, $2), at most $3: what a statement saw comes before what it did. */
 const eventPage = statement(
   'event_page',
   `SELECT e.xid, e.no, e.at, e.type, q.name AS queue, e.id, coalesce(t.handler_ref, '') AS handler_ref,
@@ -74,8 +80,8 @@ const eventPage = statement(
 /** $1 time, $2 type, $3 queue, $4 task, $5 attempt, $6 detail. */
 const addEvent = statement(
   'add_event',
-  `INSERT INTO millrace.events (at, type, queue_no, id, attempt, detail)
-  SELECT $1::bigint, $2::smallint, q.no, $4, $5::integer, $6 FROM millrace.queues q
+  `INSERT INTO millrace.events (xid, at, type, queue_no, id, attempt, detail)
+  SELECT ${transaction}, $1::bigint, $2::smallint, q.no, $4, $5::integer, $6 FROM millrace.queues q
   WHERE q.name = $3 AND $1 < (SELECT record_until FROM millrace.event_log)`,
 );
 
@@ -117,9 +123,9 @@ const pollMs = 200;
 const lastNo = Number.MAX_SAFE_INTEGER;
 
 /**
- * The event log of all servers on the database. A position is a transaction and a row in it: rows
- * alone are numbered before their transactions commit, and a reader would miss those that commit
- * late.
+ * The event log of all servers on the database. A position is a transaction and a row: rows alone
+ * are numbered before their transactions commit, and a reader would miss those that commit late. The
+ * transaction that wrote a row is never after that of its position, so it has ended when that has.
  */
 export class PostgresEvents {
   #newest = '';

@@ -2,8 +2,9 @@ import { flowTables } from './flow.sql.js';
 import { noTurn } from './low-water-marks.js';
 
 /**
- * `events`: what happened to tasks, written only while somebody reads it; `xid`: the transaction that
- * wrote it. `event_log`: until when events are recorded, and the first transaction that is complete.
+ * `events`: what happened to tasks, written only while somebody reads it; `xid`: the transaction of
+ * its position. `event_log`: until when events are recorded, and the first transaction that is
+ * complete.
  */
 export const eventTables = [
   `CREATE TABLE millrace.events (
