@@ -28,10 +28,11 @@ export async function reportFailure(error: unknown, terminal: Terminal): Promise
   return failure.exitCode;
 }
 
-/** Errors of a file are a line each. */
+/** Errors of a file are a line each. An indented line goes on with the one before. */
 function inOneLine(message: string): string {
-  const join = (_: string, end: string) => (/[.:;,]/.test(end) ? `${end} ` : `${end}; `);
-  return message.trim().replaceAll(/(\S)\s*\n\s*/g, join);
+  const join = (_: string, end: string, indent: string) =>
+    indent !== '' || /[.:;,]/.test(end) ? `${end} ` : `${end}; `;
+  return message.trim().replaceAll(/(\S)\s*\n([^\S\n]*)/g, join);
 }
 
 async function classify(error: unknown): Promise<Failure> {
