@@ -3,11 +3,11 @@ import { systemRandom } from '@millrace/kit/random';
 import { expect, onTestFinished, test } from 'vitest';
 import { Client } from '../../src/storage/postgres/connections.js';
 import { recorded } from '../../src/storage/postgres/events.js';
-import { someConfig } from '../task-store/fixture.js';
+import { someConfig, someTask } from '../task-store/fixture.js';
 import { openOn } from './fresh-store.js';
 import { startPostgres } from './postgres-server.js';
 
-test('a task that is submitted while a claim waits for its lock has events in their order', async () => {
+test('a task that is submitted after a claim took its lock has events in their order', async () => {
   const postgres = await startPostgres();
   onTestFinished(() => postgres.remove());
   const url = await postgres.database('order');
@@ -20,21 +20,7 @@ test('a task that is submitted while a claim waits for its lock has events in th
   // As a claim does: the lock gives its transaction a number before it looks for tasks.
   await claim.query('BEGIN');
   await claim.query('SELECT queue_no FROM millrace.queue_locks FOR UPDATE');
-  const task = {
-    id: systemRandom.ulid(now),
-    queue: 'mail',
-    handlerRef: 'mail.send',
-    payload: Buffer.from('hello'),
-    payloadContentType: 'text/plain',
-    headers: {},
-    priority: 4,
-    groupKey: null,
-    dueAt: now,
-    expiresAt: null,
-    submittedBy: 'shop',
-    maxPending: 0,
-  };
-  await store.insertTasks([task], now);
+  await store.insertTasks([someTask({ id: systemRandom.ulid(now), dueAt: now })], now);
   const started = recorded({ type: 'started', from: 'claimed', at: String(now) });
   await claim.query(
     `WITH claimed AS (SELECT queue_no, id, 1 AS attempt FROM millrace.live), ${started} SELECT 1`,
